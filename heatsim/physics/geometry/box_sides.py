@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.physics.geometry.counted import coordinates, widths_along
 from heatsim.physics.geometry.facets import Facets
 from heatsim.physics.geometry.surface_pieces import SurfacePieces, VisibleSurfaces
 from heatsim.scenario import Box
@@ -56,8 +57,7 @@ class _Side:
         ring = np.repeat(low[:, None], 4, axis=1)
         for along, places in ((self.axis - 2, (1, 2)), (self.axis - 1, (2, 3))):
             ring[:, places, along] = high[:, None, along]
-        in_metres = np.array(self.grid.origin) + ring * self.grid.spacing
-        return Facets(in_metres, np.tile(self.normal, (len(ring), 1)), np.ones(len(ring)))
+        return Facets(coordinates(self.grid, ring), np.tile(self.normal, (len(ring), 1)), np.ones(len(ring)))
 
     def pieces(self, seen: NDArray[np.bool_], other: NDArray[np.int64]) -> SurfacePieces:
         """The parts of rectangles in the columns of cells.
@@ -74,7 +74,8 @@ class _Side:
         counts = tuple(len(edges) - 1 for edges in self.edges)
         of = np.ravel_multi_index(tuple(_everywhere(numbers).T), counts)
         some = np.flatnonzero(seen[of])
-        lengths = [np.diff(end) * size for end, size in zip(ends, self.grid.spacing, strict=True)]
+        along = zip(ends, middles, self.grid.axes, strict=True)
+        lengths = [np.diff(end) * widths_along(axis, at) for end, at, axis in along]
         lengths[self.axis] = np.ones(1)
         areas = _everywhere(lengths)[some].prod(axis=1)
         return SurfacePieces(

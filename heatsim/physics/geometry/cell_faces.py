@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.physics.geometry.counted import coordinates
 from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
 
 Array = NDArray[np.float64]
@@ -98,7 +99,7 @@ def face_centres(grid: Grid, faces: Indices) -> Array:
     low, axis = faces // 3, faces % 3
     centres = np.stack([low % nx, low // nx % ny, low // (nx * ny)], axis=1) + 0.5
     centres[np.arange(len(faces)), axis] += 0.5
-    return np.asarray(np.array(grid.origin) + centres * np.array(grid.spacing))
+    return coordinates(grid, centres)
 
 
 def cells_beside(grid: Grid, faces: Indices) -> tuple[Indices, Indices]:

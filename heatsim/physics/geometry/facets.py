@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.physics.geometry.counted import extreme_widths
 from heatsim.physics.geometry.stl import Surface
 from heatsim.scenario import Cylinder, Sphere
 
@@ -20,6 +21,8 @@ _ARC = 0.5  # cells: the longest chord of a circle
 _PATCH = 2.0  # cells: the longest edge of a facet of a sphere
 _ARCS = 64  # of a circle, at least
 _PATCHES = 32  # along each edge of the cube that is projected onto a sphere, at least
+_DEEP = 0.25  # cells: how far a facet may lie from the surface where cells have several widths
+_THIN = 0.1  # of the widest side of a cell: the least length that facets are measured with there
 _AT_ONCE = 2**14  # facets
 
 
@@ -74,6 +77,10 @@ def _sphere(sphere: Sphere, grid: Grid) -> Facets:
     Ω(a₁, b₁) with Ω(a, b) = atan(a·b/√(1 + a² + b²)).
     """
     parts = []
+
+    def outwards(points: Array) -> Array:
+        return np.asarray(points - np.array(sphere.centre))
+
     for axis in range(3):
         for side in (-1.0, 1.0):
 
@@ -89,7 +96,7 @@ def _sphere(sphere: Sphere, grid: Grid) -> Facets:
             edges = np.linspace(-1.0, 1.0, _PATCHES + 1)
             spans = np.stack((edges[:-1], edges[1:]), axis=1)
             start = np.stack(np.broadcast_arrays(spans[:, None], spans[None]), axis=2).reshape(-1, 2, 2)
-            squares = _refined(start, corners, (0, 1), _PATCH, sphere.radius, grid)
+            squares = _refined(start, corners, outwards, (0, 1), _PATCH, sphere.radius, grid)
             a, b = squares[:, 0, :, None], squares[:, 1, None, :]
             angles = np.arctan(a * b / np.sqrt(1.0 + a**2 + b**2))
             solid = angles[:, 1, 1] - angles[:, 0, 1] - angles[:, 1, 0] + angles[:, 0, 0]
@@ -125,8 +132,11 @@ def _cylinder(cylinder: Cylinder, grid: Grid) -> Facets:
         ring = ((low, start), (high, start), (high, end), (low, end))
         return np.stack([around(angles, centre, radius) for angles, centre in ring], axis=1)
 
+    def across(points: Array) -> Array:
+        return np.asarray((points - start) - ((points - start) @ axis)[:, None] * axis)
+
     edges = np.linspace(0.0, 2.0 * np.pi, _ARCS + 1)
-    arcs = _refined(np.stack((edges[:-1], edges[1:]), axis=1)[:, None], corners, (0,), _ARC, radius, grid)
+    arcs = _refined(np.stack((edges[:-1], edges[1:]), axis=1)[:, None], corners, across, (0,), _ARC, radius, grid)
     low, high = arcs[:, 0].T
     angle = high - low
     normals = around((low + high) / 2.0, np.zeros(3), 1.0)
@@ -155,19 +165,28 @@ def _convex(corners: Array) -> Array:
 
 
 def _refined(
-    pieces: Array, corners: Callable[[Array], Array], along: tuple[int, ...], longest: float, radius: float, grid: Grid
+    pieces: Array,
+    corners: Callable[[Array], Array],
+    radial: Callable[[Array], Array],
+    along: tuple[int, ...],
+    longest: float,
+    radius: float,
+    grid: Grid,
 ) -> Array:
     """Pieces of a curved surface. Those that may touch the domain are halved until their edges are short.
+
+    Where cells have several widths, also until they differ little from the surface, measured in cells.
 
     Args:
         pieces: range of each piece in each parameter, shape (n, parameters, 2).
         corners: a function from pieces to their corners in m, in order around each piece; shape (n, 4, 3).
+        radial: a function from points in m to their vectors from the centre of curvature.
         along: for each parameter the first corner of the edge that must be short.
         longest: the longest edge in cells.
         radius: radius of curvature of the surface in m.
         grid: the domain.
     """
-    spacing, low = np.array(grid.spacing), np.array(grid.origin)
+    spacing, low = np.array(grid.mean_spacing), np.array(grid.origin)
     high, done = low + np.array(grid.size), []
     while len(pieces):
         ring = corners(pieces)
@@ -175,7 +194,13 @@ def _refined(
         # Upper bound of the height of a piece above the plane of its corners.
         bulge = (np.linalg.norm(sides, axis=2).sum(axis=1) ** 2 / radius / 4.0)[:, None]
         near = ((ring.max(axis=1) + bulge >= low) & (ring.min(axis=1) - bulge <= high)).all(axis=1)
-        long = near & (np.linalg.norm(sides / spacing, axis=2) > longest).any(axis=1)
+        deep = np.zeros(len(pieces), dtype=bool)
+        if not grid.uniform:
+            chord = radial((ring[:, 0] + ring[:, 1 if len(along) == 1 else 2]) / 2.0)
+            off = chord * (radius / np.linalg.norm(chord, axis=1) - 1.0)[:, None]
+            spacing, deep = _local_spacing(ring, off, grid)
+            spacing = spacing[:, None]
+        long = near & (deep | (np.linalg.norm(sides / spacing, axis=2) > longest).any(axis=1))
         done.append(pieces[~long])
         pieces = pieces[long]
         for parameter in range(pieces.shape[1]):
@@ -184,6 +209,30 @@ def _refined(
             lower[:, parameter, 1] = upper[:, parameter, 0] = middle
             pieces = np.concatenate((lower, upper))
     return np.concatenate(done)
+
+
+def _local_spacing(ring: Array, off: Array, grid: Grid) -> tuple[Array, NDArray[np.bool_]]:
+    """What the edges of facets are measured with where cells have several widths, and which facets are too coarse.
+
+    Args:
+        ring: corners of the facets in m, shape (n, corners, 3).
+        off: the vector in m from the middle of each facet to the surface, shape (n, 3).
+        grid: the cells.
+
+    Returns:
+        The widest cells that each facet touches along x, y and z in m, shape (n, 3); and whether the facet differs from
+        the surface by more than a part of a cell.
+    """
+    widest, deep = np.empty((len(ring), 3)), np.zeros(len(ring), dtype=bool)
+    for number, axis in enumerate(grid.axes):
+        at = ring[:, :, number]
+        low = axis.places(at.min(axis=1) + np.minimum(off[:, number], 0.0))
+        high = axis.places(at.max(axis=1) + np.maximum(off[:, number], 0.0))
+        least, widest[:, number] = extreme_widths(axis, low, high)
+        deep |= np.abs(off[:, number]) > _DEEP * least
+    # A cell much narrower than long needs no facets as small as it is narrow: they are cut at its sides.
+    floor = np.minimum(_THIN * widest.max(axis=1, keepdims=True), grid.mean_spacing)
+    return np.maximum(widest, floor), deep
 
 
 def _joined(parts: list[Facets]) -> Facets:

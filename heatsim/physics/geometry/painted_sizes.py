@@ -61,7 +61,7 @@ def painted_sizes(scenario: Scenario, files: bool = True) -> Iterator[PaintedSiz
         yield PaintedSize(
             region=region.name,
             drawn=tuple(drawn),
-            painted=tuple(count * spacing for count, spacing in zip(cells, grid.spacing, strict=True)),
+            painted=tuple(float(axis.widths[span].sum()) for axis, span in zip(grid.axes, spans, strict=True)),
             cells=tuple(cells),
             through=tuple(one >= (1.0 - _ROUNDING) * whole for one, whole in zip(drawn, grid.size, strict=True)),
         )

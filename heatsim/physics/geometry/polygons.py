@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.physics.geometry.counted import places
 from heatsim.physics.geometry.facets import Facets
 
 Array = NDArray[np.float64]
@@ -77,14 +78,18 @@ def _doubled_areas(corners: Array) -> Array:
 
 def split(some: Facets, grid: Grid) -> Polygons:
     """Facets cut at the planes between cells, without the parts outside the domain."""
-    spacing = np.array(grid.spacing)
+    # A facet through cells of several widths is plane only where all lengths have one unit: that is the mean cell.
+    spacing = np.array(grid.mean_spacing)
     corners, of = (some.corners - np.array(grid.origin)) / spacing, np.arange(len(some))
     for axis, n in enumerate(grid.cells):
-        done = []
+        done, at = [], grid.axes[axis]
+        borders = None if at.uniform else (at.borders - at.borders[0]) / spacing[axis]
         while len(corners):
             # Corner by corner: NumPy is slow along short axes.
             heights = np.ascontiguousarray(corners[:, :, axis].T)
             low, high = heights.min(axis=0), heights.max(axis=0)
+            if borders is not None:
+                low, high = (at.places(at.borders[0] + end * spacing[axis]) for end in (low, high))
             inside = (high > -_ON_PLANE) & (low < n + _ON_PLANE)
             first = np.maximum(np.floor(low + _ON_PLANE) + 1.0, 0.0)
             last = np.minimum(np.ceil(high - _ON_PLANE) - 1.0, float(n))
@@ -92,12 +97,15 @@ def split(some: Facets, grid: Grid) -> Polygons:
             whole = inside & ~crossing
             done.append((corners[whole], of[whole]))
             planes = np.floor((first + last) / 2.0)[crossing]
+            planes = planes if borders is None else borders[planes.astype(np.intp)]
             corners, of = corners[crossing], of[crossing]
             corners = _together([_half(corners, axis, planes, side) for side in (-1.0, 1.0)])
             of = np.tile(of, 2)
         corners = _together([polygons for polygons, _ in done] or [corners])
         of = np.concatenate([numbers for _, numbers in done] or [of])
     areas = 0.5 * _doubled_areas(corners * spacing).sum(axis=0) * some.factors[of]
+    if not grid.uniform:
+        corners = places(grid, np.array(grid.origin) + corners * spacing)
     pieces = Polygons(corners, some.normals[of], areas)
     return pieces[areas > 0.0]
 

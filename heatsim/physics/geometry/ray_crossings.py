@@ -3,8 +3,6 @@
 Compiled by numba, because each ray meets other triangles.
 """
 
-from math import ceil
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -16,25 +14,28 @@ _Indices = NDArray[np.int64]
 
 
 @kept(nogil=True)
-def subtract_signs(points: _Floats, triangles: _Indices, first: _Indices, steps: NDArray[np.int16]) -> None:
+def subtract_signs(
+    points: _Floats, triangles: _Indices, xs: _Floats, ys: _Floats, zs: _Floats, steps: NDArray[np.int16]
+) -> None:
     """Subtract the sign of each crossing at the first cell behind it, on the rays through all cells of a block.
 
     Args:
-        points: corners (x, y, z) in cells, shape (n, 3).
+        points: corners (x, y, z), shape (n, 3).
         triangles: indices of three corners each, shape (m, 3).
-        first: cell of the block (x, y, z).
+        xs: the x of the cells' centres in the block, ascending, in the unit of the points.
+        ys: their y.
+        zs: their z.
         steps: the result, shape (z, y, x); zeros before.
     """
-    (nz, ny, nx), (first_x, first_y, first_z) = steps.shape, first
     for corners in triangles:
         low_z = min(points[corners[0], 2], points[corners[1], 2], points[corners[2], 2])
         high_z = max(points[corners[0], 2], points[corners[1], 2], points[corners[2], 2])
-        for z in range(max(ceil(low_z), first_z), min(ceil(high_z), first_z + nz)):
-            up, x_up, down, x_down = _chord(points, corners, z)
-            for y in range(max(ceil(min(up, down)), first_y), min(ceil(max(up, down)), first_y + ny)):
-                x = max(ceil(x_up + (y - up) * ((x_down - x_up) / (down - up))), first_x)
-                if x < first_x + nx:
-                    steps[z - first_z, y - first_y, x - first_x] -= 1 if up > down else -1
+        for z in range(_first_from(zs, low_z), _first_from(zs, high_z)):
+            up, x_up, down, x_down = _chord(points, corners, zs[z])
+            for y in range(_first_from(ys, min(up, down)), _first_from(ys, max(up, down))):
+                x = _first_from(xs, x_up + (ys[y] - up) * ((x_down - x_up) / (down - up)))
+                if x < len(xs):
+                    steps[z, y, x] -= 1 if up > down else -1
 
 
 @kept(nogil=True)
@@ -70,6 +71,19 @@ def add_signs_ahead(
                 up, x_up, down, x_down = _chord(points, triangles[triangle], z)
                 if min(up, down) <= y < max(up, down) and x_up + (y - up) * ((x_down - x_up) / (down - up)) > x:
                     signs[ray] += 1 if up > down else -1
+
+
+@njit(inline="always")
+def _first_from(values: _Floats, least: float) -> int:
+    """The number of the first of ascending values that is at least ``least``; their count if there is none."""
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @njit(inline="always")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import Grid
+from heatsim.physics.geometry.counted import places, widths
 from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
 from heatsim.physics.geometry.painting import Bytes, blocks, count_values, key_of_place, paint_planes
 from heatsim.physics.geometry.shapes import OTHER_UNIT, Block, Mask, Solid, is_of_other_unit
@@ -129,6 +130,8 @@ def _no_cell(shaped: Shaped, grid: Grid) -> str:
     assert shaped.shape is not None, "the whole grid has cells"
     solid = Solid.of(shaped.shape)
     ends = [origin + length for origin, length in zip(grid.origin, grid.size, strict=True)]
+    middle = (np.array(solid.low) + np.array(solid.high)) / 2.0
+    cells = widths(grid, places(grid, middle[None])).reshape(3).tolist()  # there
     apart = any(
         high < start or low > end
         for low, high, start, end in zip(solid.low, solid.high, grid.origin, ends, strict=True)
@@ -141,10 +144,8 @@ def _no_cell(shaped: Shaped, grid: Grid) -> str:
         return f"{where} and lies outside the domain, which reaches from {domain}{advice}"
     if of_other_unit:
         return f"{where} and contains no centre of a cell: {OTHER_UNIT}"
-    return (
-        f"{where} and contains no centre of a cell; make it larger than the cells of {_point(grid.spacing)} m, "
-        "or use more cells"
-    )
+    advice = f"make it larger than the cells of {_point(cells)} m, or use more cells"
+    return f"{where} and contains no centre of a cell; {advice}"
 
 
 def _source_blocks(source: Source, scenario: Scenario, parts: Parts) -> Iterator[tuple[Block, Mask, Mask]]:
@@ -198,8 +199,8 @@ def _in_void(point: Sequence[float], scenario: Scenario, parts: Parts) -> bool:
     if not scenario.uses_void:
         return False
     grid, around = scenario.grid, []
-    for at, origin, spacing, n in zip(point, grid.origin, grid.spacing, grid.cells, strict=True):
-        place = (at - origin) / spacing
+    for at, axis, n in zip(point, grid.axes, grid.cells, strict=True):
+        place = float(axis.places(at))
         border = round(place)
         cells = (border - 1, border) if abs(place - border) < BETWEEN else (floor(place),)
         around.append({min(max(cell, 0), n - 1) for cell in cells})

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.physics.geometry.counted import narrowest
 from heatsim.physics.geometry.stl import Surface
 from heatsim.scenario import Box, Cylinder, Sphere, Stl
 from heatsim.scenario.tables.regions import Shape, Shaped
@@ -77,7 +78,7 @@ class Solid:
         if isinstance(shape, Surface):
             return shape.inside(grid, block)
         z, y, x = (grid.centres(2 - axis)[span] for axis, span in enumerate(block))
-        margin = _TOLERANCE * min(grid.spacing)
+        margin = _TOLERANCE * float(narrowest(grid).min())
         return np.broadcast_to(_holds(shape, x, y[:, None], z[:, None, None], margin), (len(z), len(y), len(x)))
 
     def contains(self, points: NDArray[np.float64]) -> Mask:
@@ -153,9 +154,12 @@ def _bounds(shape: Box | Sphere | Cylinder) -> tuple[Vector, Vector]:
 def cells_between(grid: Grid, axis: int, low: float, high: float) -> slice:
     """The cells along an axis whose centres lie between two coordinates (m), or on them."""
     n, length, origin = grid.cells[axis], grid.size[axis], grid.origin[axis]
-    first = (max(min(low, origin + length), origin - length) - origin) / length * n - 0.5 - _TOLERANCE
-    last = (max(min(high, origin + 2 * length), origin) - origin) / length * n - 0.5 + _TOLERANCE
-    return slice(max(ceil(first), 0), min(floor(last) + 1, n))
+    low, high = max(min(low, origin + length), origin - length), max(min(high, origin + 2 * length), origin)
+    if grid.axes[axis].uniform:
+        first, last = (low - origin) / length * n, (high - origin) / length * n
+    else:
+        first, last = (float(grid.axes[axis].places(end)) for end in (low, high))
+    return slice(max(ceil(first - 0.5 - _TOLERANCE), 0), min(floor(last - 0.5 + _TOLERANCE) + 1, n))
 
 
 def is_of_other_unit(low: Vector, high: Vector, grid: Grid) -> bool:

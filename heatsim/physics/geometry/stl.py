@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from heatsim.counts import counted
 from heatsim.grid import Grid
+from heatsim.physics.geometry.counted import places
 from heatsim.physics.geometry.stl_file import read_triangles
 from heatsim.physics.geometry.winding import Winding
 from heatsim.scenario import Stl
@@ -72,7 +73,7 @@ class Surface:
     def __init__(self, points: Array, boxes: Array, shells: _Shells) -> None:
         self.points, self.triangles, self.boxes, self._shells = points, shells.triangles, boxes, shells
         self._winding = Winding(points, shells.triangles)
-        self._in_cells: tuple[Grid, Winding] | None = None
+        self._on_grid: tuple[Grid, _Lattice] | None = None
 
     @classmethod
     def from_stl(cls, stl: Stl) -> "Surface":
@@ -108,12 +109,12 @@ class Surface:
         end = (np.minimum(np.floor(last), np.array(grid.cells) - 1).astype(int) + 1).tolist()
         if any(stop <= start for start, stop in zip(begin, end, strict=True)):
             return False
-        alone = Winding(_in_cells(self.points, grid), self.triangles[of_shell])
+        alone = _Lattice(self.points, self.triangles[of_shell], grid)
         x, y, z = (slice(start, stop) for start, stop in zip(begin, end, strict=True))
         planes = max(1, _CELLS_AT_ONCE // ((x.stop - x.start) * (y.stop - y.start)))
         middle = (z.start + z.stop - planes) // 2
         return any(
-            alone.in_cells((slice(bottom, min(bottom + planes, z.stop)), y, x)).any()
+            alone.winding((slice(bottom, min(bottom + planes, z.stop)), y, x)).any()
             for bottom in sorted(range(z.start, z.stop, planes), key=lambda bottom: abs(bottom - middle))
         )
 
@@ -151,9 +152,9 @@ class Surface:
         A centre on the surface counts as inside on one side of the part only, so that two parts in contact share no
         cell.
         """
-        if self._in_cells is None or self._in_cells[0] != grid:
-            self._in_cells = grid, Winding(_in_cells(self.points, grid), self.triangles)
-        return np.asarray(self._in_cells[1].in_cells(block) != 0)
+        if self._on_grid is None or self._on_grid[0] != grid:
+            self._on_grid = grid, _Lattice(self.points, self.triangles, grid)
+        return np.asarray(self._on_grid[1].winding(block) != 0)
 
     def winding(self, points: Array) -> Indices:
         """The winding number around points (x, y, z) in m, shape (n, 3); shape (n,)."""
@@ -176,8 +177,28 @@ class Surface:
         return np.where(counts, 1.0, 0.0) / np.where(counts, behind - ahead, 1), ahead != 0
 
 
+class _Lattice:
+    """Triangles of a closed surface, and the centres of a grid's cells.
+
+    Args:
+        points: corners (x, y, z) in m, shape (n, 3).
+        triangles: indices of three corners each, shape (m, 3).
+        grid: the cells.
+    """
+
+    def __init__(self, points: Array, triangles: Indices, grid: Grid) -> None:
+        self._centres = None if grid.uniform else [axis.centres for axis in grid.axes]
+        self._winding = Winding(_in_cells(points, grid) if grid.uniform else points, triangles)
+
+    def winding(self, block: tuple[slice, slice, slice]) -> NDArray[np.int16]:
+        """The winding numbers around the centres of a block of cells (slices along z, y, x), in its shape."""
+        return self._winding.in_cells(block, self._centres)
+
+
 def _in_cells(points: Array, grid: Grid) -> Array:
-    """Points in numbers of cells: a centre of a cell has whole numbers."""
+    """Points counted in cells: a centre of a cell has whole numbers."""
+    if not grid.uniform:
+        return places(grid, points) - 0.5
     return np.asarray((points - np.array(grid.origin)) * (np.array(grid.cells) / np.array(grid.size)) - 0.5)
 
 

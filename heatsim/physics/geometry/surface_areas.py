@@ -26,6 +26,7 @@ from heatsim.device import usable_cores
 from heatsim.parallel.slab import HALO
 from heatsim.physics.geometry.box_sides import visible_sides
 from heatsim.physics.geometry.cell_faces import FaceAreas, between, cells_beside, face_centres, voxel_areas
+from heatsim.physics.geometry.counted import coordinates
 from heatsim.physics.geometry.division import Division
 from heatsim.physics.geometry.facets import Facets, facets
 from heatsim.physics.geometry.polygons import split
@@ -173,13 +174,15 @@ def _from_shapes(visible: VisibleSurfaces, search: FaceSearch, wanted: NDArray[n
     def of_surface(work: tuple[int, Facets | SurfacePieces]) -> tuple[Indices, Array, Array]:
         number, some = work
         if isinstance(some, Facets):
-            near = some[visible.near(some.corners[:, :, 2], visible.grid.spacing[2], visible.grid.origin[2])]
+            near = some[visible.near(some.corners[:, :, 2], metres=True)]
             polygons = split(near, visible.grid)
             samples = visible.pieces(polygons[visible.near(polygons.corners[:, :, 2])], number, wanted)
         else:
             samples = some[visible.near(some.points[:, 2:])]
         ids, pieces, points = search.assign(samples, number, visible.materials[number])
-        return ids, pieces, points if centres else points[:0]
+        if not centres:
+            return ids, pieces, points[:0]
+        return ids, pieces, points if visible.grid.uniform else coordinates(visible.grid, points)
 
     works = (
         (number, some)
@@ -198,5 +201,5 @@ def _from_shapes(visible: VisibleSurfaces, search: FaceSearch, wanted: NDArray[n
         return FaceAreas(faces, total)
     moments = np.stack([np.bincount(place.reshape(-1), pieces * along, len(faces)) for along in points.T], axis=1)
     has, grid = total > 0.0, visible.grid
-    middles = np.array(grid.origin) + moments[has] / total[has, None] * grid.spacing
-    return FaceAreas(faces[has], total[has], middles)
+    middles = moments[has] / total[has, None]
+    return FaceAreas(faces[has], total[has], coordinates(grid, middles) if grid.uniform else middles)

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.physics.geometry.counted import counted, narrowest, turned, widths
 from heatsim.physics.geometry.regions import Parts
 from heatsim.physics.geometry.surface_pieces import FARTHEST, SurfacePieces
 
@@ -100,9 +102,7 @@ class FaceSearch:
     def _in_column(self, samples: SurfacePieces, fits: Fits, axis: int) -> Indices:
         """The nearest face across an axis in the column of cells of each piece; −1 if there is none."""
         points, normals = samples.points, samples.normals
-        slopes = np.abs(normals) * np.array(self._grid.spacing)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            reach = 1.0 + 0.5 * (slopes.sum(axis=1) - slopes[:, axis]) / slopes[:, axis]
+        reach = self._reach(points, normals, axis)
         left = np.flatnonzero(normals[:, axis] ** 2 > _ACROSS)
         nearest = np.rint(points[:, axis])
         beside = points[:, axis] - nearest
@@ -112,7 +112,8 @@ class FaceSearch:
         faces = np.full(len(points), -1, dtype=np.int64)
         for step in range(2 * FARTHEST + 1):
             distance = (step + 1) // 2 * (1 if step % 2 else -1)
-            left = left[abs(distance) <= reach[left]]
+            upwards = (direction[left] > 0) == (distance > 0)
+            left = left[abs(distance) <= np.where(upwards, reach[1][left], reach[0][left])]
             if not len(left):
                 break
             upper = cells[left]
@@ -120,6 +121,19 @@ class FaceSearch:
             faces[left] = self._face(upper, axis, normals[left, axis] > 0.0, samples.other[left], fits)
             left = left[faces[left] < 0]
         return faces
+
+    def _reach(self, points: Array, normals: Array, axis: int) -> tuple[Array, Array]:
+        """How many cells from each piece its face may lie: towards smaller and towards larger coordinates."""
+        slopes, along = np.abs(normals) * widths(self._grid, points), self._grid.axes[axis]
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            if along.uniform:
+                found = 1.0 + 0.5 * (slopes.sum(axis=1) - slopes[:, axis]) / slopes[:, axis]
+                return found, found
+            far = 0.5 * (slopes.sum(axis=1) - slopes[:, axis]) / np.abs(normals[:, axis])
+        far, wraps = np.minimum(far, along.borders[-1] - along.borders[0]), self._periodic[axis]
+        at = turned(along, points[:, axis], wraps)
+        below, above = (counted(along, at + side * far, wraps) - points[:, axis] for side in (-1.0, 1.0))
+        return 1.0 + _EQUAL - below, 1.0 + _EQUAL + above
 
     def _face(self, upper: Indices, axis: int, outwards: NDArray[np.bool_], other: Indices, fits: Fits) -> Indices:
         """The face below each cell along an axis; −1 if it does not fit.
@@ -157,7 +171,7 @@ class FaceSearch:
             Indices of pieces, their faces, and the part of the piece that each face gets. Pieces without a face near
             them are missing.
         """
-        points, spacing = pieces.points, np.array(self._grid.spacing)
+        points = pieces.points
         cells, best = np.floor(points).astype(np.int64), np.full(len(points), np.inf)
         found = [(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))]
         left = np.arange(len(points))
@@ -168,7 +182,8 @@ class FaceSearch:
             normals, upper = pieces.normals[left, axis], cells[left] + offset
             middle = upper + 0.5
             middle[:, axis] -= 0.5
-            distance = np.linalg.norm((middle - points[left]) * spacing, axis=1) * (2.0 - np.abs(normals))
+            away = self._between(points[left], middle)
+            distance = np.linalg.norm(away, axis=1) * (2.0 - np.abs(normals))
             # A piece on a plane between cells reaches as far to both sides: so mirrored bodies agree.
             farthest = np.where(np.arange(3) == axis, NEAR + 1.0, NEAR + 0.5) + _EQUAL
             inside = (np.abs(middle - points[left]) <= farthest).all(axis=1)
@@ -191,6 +206,13 @@ class FaceSearch:
         piece, face = np.unique(np.stack((piece[nearest], face[nearest])), axis=1)
         return piece, face, 1.0 / np.bincount(piece, minlength=len(points))[piece]
 
+    def _between(self, points: Array, others: NDArray[np.floating[Any]]) -> Array:
+        """The vectors in m from points to others, both in cells, shape (n, 3)."""
+        if self._grid.uniform:
+            return np.asarray((others - points) * np.array(self._grid.spacing))
+        along = zip(self._grid.axes, points.T, others.T, self._periodic, strict=True)
+        return np.stack([turned(axis, end, wraps) - turned(axis, at, wraps) for axis, at, end, wraps in along], axis=1)
+
     @cached_property
     def _places_nearby(self) -> list[tuple[float, int, Indices]]:
         """Faces that may be near a piece, the nearest first, as (smallest distance in m, axis, offset).
@@ -198,10 +220,10 @@ class FaceSearch:
         The offset leads from the cell of the piece to the cell above the face. A face lies below that cell, so the last
         one that is as near as the first lies below the cell after it.
         """
-        places = []
+        places, spacing = [], narrowest(self._grid)
         for axis in range(3):
             for offset in product(*(range(-NEAR - 1, NEAR + 1 + (along == axis)) for along in range(3))):
                 middle = np.array(offset) + np.where(np.arange(3) == axis, 0.0, 0.5)
-                least = np.linalg.norm(np.maximum(np.maximum(middle - 1.0, -middle), 0.0) * self._grid.spacing)
+                least = np.linalg.norm(np.maximum(np.maximum(middle - 1.0, -middle), 0.0) * spacing)
                 places.append((float(least), axis, np.array(offset)))
         return sorted(places, key=lambda place: place[0])

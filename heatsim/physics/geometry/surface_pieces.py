@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.parallel.slab import HALO
+from heatsim.physics.geometry.counted import coordinates, places, widths
 from heatsim.physics.geometry.division import NOWHERE, Division
 from heatsim.physics.geometry.painted_planes import PaintedPlanes
 from heatsim.physics.geometry.polygons import Polygons
-from heatsim.physics.geometry.shapes import Solid
+from heatsim.physics.geometry.shapes import Solid, Vector
 from heatsim.physics.geometry.stl import Surface
 from heatsim.scenario import Box, Region, load_labels
 from heatsim.scenario.tables.regions import Shape
@@ -23,6 +24,7 @@ FARTHEST = 16  # in cells: largest distance along a column between a piece and i
 
 _BESIDE = 1e-3  # in cells: distance from a surface at which its neighbour is looked up; STL files round by less
 _SMALL = 0.25  # in cells: the middle of a smaller piece decides for all of it
+_ROUNDING = 1e-6  # of this size: pieces of cells are halves, quarters and so on where no rounding disturbs them
 _LEVELS = 4  # a piece that another region partly covers is quartered at most this many times
 
 
@@ -97,21 +99,21 @@ class VisibleSurfaces:
             for number, region in enumerate(scenario.regions, 1)
             if region.labels is not None
         }
+        self._bounds = [None if solid is None else self._bounds_of(solid) for solid in self.solids]
         self._beside = [self._regions_beside(number) for number in range(len(self.solids))]
-        # Length in cells along x, y, z of a step along a unit normal.
-        self._step = _BESIDE * min(self.grid.spacing) / np.array(self.grid.spacing)
 
-    def near(self, z: Array, spacing: float = 1.0, origin: float = 0.0) -> Indices:
+    def near(self, z: Array, metres: bool = False) -> Indices:
         """Polygons that can reach a face of own planes, or of the next HALO + 1 planes.
 
         Args:
-            z: of their corners, shape (n, corners).
-            spacing: between two planes.
-            origin: of the grid.
+            z: of their corners, shape (n, corners), in cells from the corner of the grid.
+            metres: whether z is in m.
         """
         if self._held.whole:
             return np.arange(len(z))
-        low, high = ((end - origin) / spacing for end in (z.min(axis=1), z.max(axis=1)))
+        low, high = z.min(axis=1), z.max(axis=1)
+        if metres:
+            low, high = self.grid.axes[2].places(low), self.grid.axes[2].places(high)
         margin, kept = HALO + FARTHEST + 4, np.zeros(len(z), dtype=bool)
         nz = self.grid.cells[2]
         first, last = self._held.own_planes(nz)
@@ -123,14 +125,14 @@ class VisibleSurfaces:
         """The pieces of a region's surface between wanted materials, cut at the borders of other regions."""
         wanted_here = wanted[self.materials[number]]
         alone = not self._beside[number] and self._of_several_shells(number) is None
-        found = []
+        found, small = [], _SMALL if self.grid.uniform else _SMALL * (1.0 - _ROUNDING)
         pieces = pieces if alone else pieces.triangles()
         for level in range(_LEVELS + 1):
             middles = pieces.middles
             other, parts, normals = self._seen(middles, pieces.normals, number)
             mixed = np.zeros(len(middles), dtype=bool)
             if level < _LEVELS and not alone:
-                large = np.flatnonzero(np.ptp(pieces.corners, axis=1).max(axis=1) >= _SMALL)
+                large = np.flatnonzero(np.ptp(pieces.corners, axis=1).max(axis=1) >= small)
                 for corner in range(3):
                     near = 0.98 * pieces.corners[large, corner] + 0.02 * middles[large]
                     other_near, parts_near, _ = self._seen(near, pieces.normals[large], number)
@@ -162,7 +164,7 @@ class VisibleSurfaces:
 
     def in_cells(self, place: tuple[float, ...]) -> Array:
         """A place (x, y, z) in m, in cells from the corner of the grid."""
-        return np.asarray((np.array(place) - np.array(self.grid.origin)) / np.array(self.grid.spacing))
+        return places(self.grid, np.array(place))
 
     def _of_several_shells(self, number: int) -> Surface | None:
         """The surface of a region if some of its triangles may lie inside the body, or point into it."""
@@ -173,15 +175,16 @@ class VisibleSurfaces:
         """The material just outside a region's surface, as :meth:`outside`; the part of its area; normals."""
         surface, parts = self._of_several_shells(number), np.ones(len(points))
         if surface is not None:
-            front, back = (self._in_metres(points + side * normals * self._step) for side in (1.0, -1.0))
+            step = self._step_at(points)
+            front, back = (coordinates(self.grid, points + side * normals * step) for side in (1.0, -1.0))
             parts, inwards = surface.sides(front, back)
             normals = np.where(inwards[:, None], -normals, normals)
         return np.where(parts == 0.0, -1, self.outside(points, normals, number)), parts, normals
 
     def outside(self, points: Array, normals: Array, number: int) -> Indices:
         """The material just outside a region's surface; −1 if the surface is covered, or at the end of the domain."""
-        cells = np.array(self.grid.cells)
-        out, inner = points + normals * self._step, points - normals * self._step
+        cells, step = np.array(self.grid.cells), self._step_at(points)
+        out, inner = points + normals * step, points - normals * step
         hidden, wrapped = np.zeros(len(points), dtype=bool), np.zeros(len(points), dtype=bool)
         for axis, wraps in enumerate(self.periodic):
             if wraps:
@@ -190,9 +193,9 @@ class VisibleSurfaces:
             hidden |= (out[:, axis] < 0.0) | (out[:, axis] > cells[axis])
             hidden |= (inner[:, axis] < 0.0) | (inner[:, axis] > cells[axis])
         # Across a periodic axis the region may go on at the other end.
-        hidden[wrapped] |= self._paints(number, out[wrapped], self._in_metres(out[wrapped])) >= 0
+        hidden[wrapped] |= self._paints(number, out[wrapped], coordinates(self.grid, out[wrapped])) >= 0
         other = np.full(len(points), self.materials[0], dtype=np.int64)
-        place, inner_place = self._in_metres(out), self._in_metres(inner)
+        place, inner_place = coordinates(self.grid, out), coordinates(self.grid, inner)
         for beside in self._beside[number]:
             painted = self._paints(beside, out, place)
             if beside < number:
@@ -201,31 +204,38 @@ class VisibleSurfaces:
                 hidden |= (painted >= 0) | (self._paints(beside, inner, inner_place) >= 0)
         return np.where(hidden, -1, other)
 
+    def _bounds_of(self, solid: Solid) -> tuple[Vector, Vector]:
+        """The lowest and highest coordinates of a solid in m; counted in cells if these have several widths."""
+        if self.grid.uniform:
+            return solid.low, solid.high
+        low, high = (tuple(self.in_cells(end).tolist()) for end in (solid.low, solid.high))
+        return low, high
+
     def _regions_beside(self, number: int) -> list[int]:
         """The other regions that a region's surface may touch, also across a periodic axis, in order."""
-        own, margin = self.solids[number], max(self.grid.spacing)
-        shifts = [
-            (0.0, size, -size) if wraps else (0.0,) for size, wraps in zip(self.grid.size, self.periodic, strict=True)
-        ]
+        own, sizes = self._bounds[number], self.grid.size if self.grid.uniform else self.grid.cells
+        widest = max(self.grid.mean_spacing)
+        margins = [widest if self.grid.uniform else widest / mean for mean in self.grid.mean_spacing]
+        shifts = [(0.0, size, -size) if wraps else (0.0,) for size, wraps in zip(sizes, self.periodic, strict=True)]
         found = []
         for other in range(1, len(self.solids)):
-            solid = self.solids[other]
+            its = self._bounds[other]
             apart = (
                 own is not None
-                and solid is not None
+                and its is not None
                 and any(
                     all(low - margin > other_high + shift or high + margin < other_low + shift for shift in along)
-                    for low, high, other_low, other_high, along in zip(
-                        own.low, own.high, solid.low, solid.high, shifts, strict=True
-                    )
+                    for low, high, other_low, other_high, margin, along in zip(*own, *its, margins, shifts, strict=True)
                 )
             )
             if other != number and not apart:
                 found.append(other)
         return found
 
-    def _in_metres(self, points: Array) -> Array:
-        return np.asarray(np.array(self.grid.origin) + points * np.array(self.grid.spacing))
+    def _step_at(self, points: Array) -> Array:
+        """Lengths in cells along x, y, z of a step along a unit normal; ``points`` in cells."""
+        here = widths(self.grid, points)
+        return np.asarray(_BESIDE * here.min(axis=-1, keepdims=True) / here)
 
     def _paints(self, number: int, points: Array, places: Array) -> Indices:
         """The material that a region paints at points; −1 outside the region. ``places``: the points in m."""

@@ -3,8 +3,9 @@
 A plane with the unit normal n gives |nᵢ| of a voxel face's area to each face across axis i. The normal at a face points
 to the centre of gravity of the cells of the far material in balls around the two cells at the face. The radius of the
 balls in cells grows with the square root of the number of cells, so it falls in metres: the errors from voxels and from
-curvature both fall with the spacing. Surfaces that are flat over several cells, or between two sharp edges, belong to
-boxes and keep their voxel area: near an edge the balls would contain two faces and round the edge off.
+curvature both fall with the spacing. Where cells have several widths, those beside the face count: this is right as
+long as the widths change little within a ball. Surfaces that are flat over several cells, or between two sharp edges,
+belong to boxes and keep their voxel area: near an edge the balls would contain two faces and round the edge off.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.physics.geometry.cell_faces import Array, Indices, cells_beside, voxel_areas
+from heatsim.physics.geometry.counted import widths_around
 
 _RADIUS = 4.5  # of the smallest ball, in cells
 _CELLS = 24  # cells along the longest axis of the grid; in larger grids the ball is larger
@@ -118,7 +120,10 @@ def _weights(
 
     sums = np.zeros((len(own), 3))
     gravity(material, around.places, own, far, axis, side, radius, np.array(periodic), sums)
-    normal = np.abs(sums) / np.array(grid.spacing)
+    # A normal counted in cells is one in m times the widths of the cells there.
+    middles = around.places.T + 0.5
+    middles[:, axis] += 0.5 * side
+    normal = np.abs(sums) / widths_around(grid, middles, axis)
     length = np.sqrt((normal**2).sum(axis=1))
     # A thin sheet with the far material on both sides has no centre of gravity to one side: it keeps its voxel area.
     weights = np.where(length > 0.0, normal[:, axis] / np.where(length > 0.0, length, 1.0), 1.0)

@@ -9,7 +9,7 @@ edges that cross this plane. The place of an edge in a plane is calculated in th
 all intervals are half open. So a ray through an edge or a corner crosses one triangle, and the sum is exact.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -58,15 +58,24 @@ class Winding:
         self._low, self._high = corners.min(axis=1), corners.max(axis=1)
         self._bins: _Bins | None = None
 
-    def in_cells(self, block: tuple[slice, slice, slice]) -> NDArray[np.int16]:
-        """The winding numbers around all points with whole coordinates in a block (slices along z, y, x)."""
+    def in_cells(self, block: tuple[slice, slice, slice], centres: Sequence[Array] | None = None) -> NDArray[np.int16]:
+        """The winding numbers around the centres of a block of cells (slices along z, y, x), in its shape.
+
+        Args:
+            block: the cells.
+            centres: the coordinates of all cells' centres along x, y and z, ascending; None if they are whole numbers.
+        """
         from heatsim.physics.geometry.ray_crossings import subtract_signs
 
         steps = np.zeros([along.stop - along.start for along in block], dtype=np.int16)
-        first, last = np.array([(along.start, along.stop - 1) for along in reversed(block)]).T
+        numbers = (np.arange(along.start, along.stop, dtype=np.float64) for along in reversed(block))
+        x, y, z = numbers if centres is None else (of[span] for of, span in zip(centres, reversed(block), strict=True))
+        if not steps.size:
+            return steps
+        first, last = np.array([(along[0], along[-1]) for along in (x, y, z)]).T
         reached = (self._low <= last).all(axis=1)
-        reached &= (self._high[:, 1:] > first[1:] - 1).all(axis=1)  # triangles before the block along x count
-        subtract_signs(self._points, self._triangles[reached], first, steps)
+        reached &= (self._high[:, 1:] >= first[1:]).all(axis=1)  # triangles before the block along x count
+        subtract_signs(self._points, self._triangles[reached], x, y, z, steps)
         return np.cumsum(steps, axis=2, out=steps)
 
     def at(self, points: Array) -> Indices:

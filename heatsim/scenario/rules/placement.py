@@ -94,7 +94,13 @@ def _other_cells(array: ArrayFile, grid: Grid) -> str | None:
     if all(
         abs(there - here) <= margin for ends in zip(*domains, strict=True) for there, here in zip(*ends, strict=True)
     ):
-        return None
+        planes = zip(array.file.grid.axes, grid.axes, strict=True)
+        if all(abs(there.borders - here.borders).max() <= margin for there, here in planes):
+            return None
+        return (
+            "belongs to cells of other widths; use the same widths, or save the array as a .npy file if its cells are "
+            "meant whatever their places"
+        )
     there, here = (
         f"{' × '.join(f'{length:.6g}' for length in size)} m from ({', '.join(f'{start:.6g}' for start in origin)}) m"
         for origin, size in domains

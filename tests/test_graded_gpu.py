@@ -6,7 +6,6 @@ from cuda_host import gpu
 from graded_bodies import Document, GradedBody
 from numpy.typing import NDArray
 
-from heatsim.errors import ScenarioError
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import parse

@@ -156,13 +156,14 @@ COMPOSITE_CASES = [
 def bodies() -> tuple[CompositeSteps, ...]:
     """Everything that a body may have, on graded grids; many cells are beside others of their type."""
 
-    def of(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], seed: int, axes: str, **has: bool) -> CompositeSteps:
+    def of(
+        cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], seed: int, axes: str, **has: bool
+    ) -> CompositeSteps:
         return body(cells, periodic, seed, steps=3, borders=borders(cells, seed, axes), **has)  # type: ignore[arg-type]
 
     return (
         of((36, 9, 11), OPEN, 300, "xyz", mixed=True, in_space=True),
-        of((12, 8, 9), (False, True, False), 301, "xz"),
-        of((12, 8, 9), (True, False, True), 302, "y", cell_heat=True, laws=True),
+        of((12, 8, 9), (True, False, True), 302, "xy", cell_heat=True, laws=True),
         of((36, 8, 9), OPEN, 303, "xyz", several=False),
         of((33, 6, 10), (False, True, False), 304, "xyz", varying=True, cell_heat=True),
         of((36, 6, 9), OPEN, 305, "xyz", several=False, varying=True),
@@ -170,8 +171,8 @@ def bodies() -> tuple[CompositeSteps, ...]:
 
 
 def bodies_of(spec: KernelSpec) -> tuple[CompositeSteps, ...]:
-    """All bodies; for resident kernels one or two that they step, the others in other places as 06."""
-    return bodies() if SLOW or not spec.resident else bodies()[:1] if spec.boxed else bodies()[::4]
+    """All bodies for 06; two for 01 and 09, which do the same with cells in other places, one for 10."""
+    return bodies() if SLOW or spec in (*CPU, SINGLE_STEP) else bodies()[:1] if spec.boxed else bodies()[::3]
 
 
 @cache
@@ -211,9 +212,9 @@ def test_composite_bodies_equal_the_oracle(spec: KernelSpec, execute: CompositeE
 
 @pytest.mark.parametrize(("spec", "execute"), COMPOSITE_CASES)
 def test_composite_bodies_have_the_same_bits(spec: KernelSpec, execute: CompositeExecutor) -> None:
-    first = dict(zip(bodies(), composite_results(NAIVE, composite_on_host, "float32"), strict=True))
+    first = dict(zip(bodies_of(NAIVE), composite_results(NAIVE, composite_on_host, "float32"), strict=True))
     for case, result in zip(bodies_of(spec), composite_results(spec, execute, "float32"), strict=True):
-        assert result.T.tobytes() == first[case].T.tobytes()
+        assert case not in first or result.T.tobytes() == first[case].T.tobytes()
 
 
 def test_kernels_for_equal_cells_leave_graded_grids_to_others() -> None:

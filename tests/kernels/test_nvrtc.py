@@ -265,7 +265,10 @@ def test_kernels_of_graded_grids_compile_without_warnings_and_nearly_without_spi
     grid = Grid(GRID.cells, GRID.size, borders=(tuple((np.arange(65) / 64.0).tolist()), (), ()))
     body = compilation.Variant(faces=True, materials=True, heated=True, contacts=True)
     needs = [compilation.LINEAR, compilation.Variant(stages=True), body, replace(body, mixed=True, stages=True)]
-    needs += [replace(body, heated=False, varying=True), replace(body, cell_heat=True, lit=True, stages=True, rate=True)]
+    needs += [
+        replace(body, heated=False, varying=True),
+        replace(body, cell_heat=True, lit=True, stages=True, rate=True),
+    ]
     rows = [
         (spec, precision, variant)
         for spec, precision, variant in product(LADDER, REAL, needs)
@@ -277,7 +280,9 @@ def test_kernels_of_graded_grids_compile_without_warnings_and_nearly_without_spi
         result = compile_source(compilation.source(kernel.source), kernel.source, architecture, kernel.options)
         assert "warning" not in result.log, f"{variant}\n{result.log}"
         # Patches that share cells miss up to six registers in 09, as on uniform grids.
-        assert all(stack <= (24 if variant.mixed else 8) for stack, _, _ in result.local_memory), f"{variant}\n{result.log}"
+        assert all(stack <= (24 if variant.mixed else 8) for stack, _, _ in result.local_memory), (
+            f"{variant}\n{result.log}"
+        )
 
 
 @on(75, 90)

@@ -164,7 +164,7 @@ def _member_dtype(ledger: np.dtype[Any], coefficients: np.dtype[Any]) -> np.dtyp
     )
 
 
-def coefficients_struct(c: Sequence[float], precision: str, planes: int = 0) -> NDArray[Any]:
+def coefficients_struct(c: Sequence[float] | NDArray[Any], precision: str, planes: int = 0) -> NDArray[Any]:
     """Struct Coefficients, a 0-d array.
 
     Args:

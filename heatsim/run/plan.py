@@ -182,10 +182,10 @@ def _check_body(problem: HeatProblem, kernel: KernelSpec) -> None:
         ScenarioError: the body is composite or its cells have different widths, and the kernel is for others only.
     """
     if not (kernel.graded or problem.grid.uniform):
-        able = [other.name for other in catalog.KERNELS if other.backend == kernel.backend and other.graded]
+        others = (other.name for other in catalog.KERNELS if other.backend == kernel.backend and other.graded)
         message = (
-            f'got "{kernel.name}", which steps only cells of one width; this grid is graded; '
-            f"choose auto, {', '.join(able)}, or give domain.size and domain.cells alone"
+            f'got "{kernel.name}", which steps only cells of one width; choose auto, {", ".join(others)}, '
+            "or leave out the tables domain.x, domain.y and domain.z"
         )
         raise ScenarioError(problem.scenario.path, [Mistake("solver.kernel", message)])
     if kernel.composite or problem.linear:

@@ -143,7 +143,7 @@ def _advance_numba(
 def _graded(planes: Planes, T: Field, c: Field) -> dict[str, Any]:
     """The fields GRADED of a plan; ``c``: c0…c6 of all steps or of each, shape (1 or steps, 7)."""
     x, y, z = factors_of(planes, T.shape, T.dtype)
-    links = c[:, 1:3, None] * x[LINK : LINK + 2]
+    links = np.ascontiguousarray(c[:, 1:3, None] * x[LINK : LINK + 2])
     stride = links[0].size if len(links) > 1 else 0
     width = {"links_width": links.shape[2], "links_stride": stride}
     return {"links_x": links, **width, "planes_x": x, "planes_y": y, "planes_z": z}

@@ -1,13 +1,13 @@
 """Readings on cells of several widths: exact in walls, of second order in smooth fields."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from problem_text import problem
 
-from heatsim.errors import InputError
 from heatsim.grid import AXES
 from heatsim.physics.estimates.other_grids import GridChoice
 from heatsim.physics.problem import HeatProblem
@@ -16,6 +16,9 @@ from heatsim.physics.readings.heat_flux import heat_flux
 from heatsim.physics.readings.interpolation import Interpolation
 from heatsim.physics.readings.surface_cells import SurfaceCells
 from heatsim.physics.readings.surface_edges import SurfaceEdges
+from heatsim.run.error.coarser_run import plan_on
+from heatsim.run.simulation import Simulation
+from heatsim.storage import run_tables
 
 Array = NDArray[np.float64]
 Field = Callable[[Array, Array, Array], Array]
@@ -225,7 +228,69 @@ time.end = 1.0
     assert found[inner] == pytest.approx(linear(*edges.points[inner].T), abs=0.02)
 
 
-def test_no_other_grids_of_cells_of_several_widths() -> None:
-    derived = wall(1, f"{{ widths = {list(WIDTHS)} }}")
-    with pytest.raises(InputError, match=r"domain\.y has cells of several widths.*divide each cell into two"):
-        GridChoice.of(derived.scenario)
+def test_an_annulus_is_read_exactly() -> None:
+    """The logarithm of the radius within cells too; flux times radius is constant."""
+    derived = problem(f"""
+domain = {{ symmetry = "axial", size = [1], cells = [1], origin = [0.02, 0], x = {{ widths = {list(WIDTHS)} }} }}
+material = {{ conductivity = 2.0, density = 1.0, specific_heat = 1.0 }}
+initial.temperature = 300.0
+boundaries.x_min = {{ type = "flux", value = 1000.0 }}
+boundaries.x_max = {{ type = "temperature", value = {400.0 - 10.0 * float(np.log((0.02 + sum(WIDTHS)) / 0.02))!r} }}
+time.end = 1.0
+""")
+    T = field_of(derived, lambda x, y, z: 400.0 - 10.0 * np.log(x / 0.02))
+    radii = np.linspace(0.02, 0.02 + sum(WIDTHS), 97)
+    points = [[radius, 0.0, 0.3] for radius in radii]
+    assert probed(derived, points, T) == pytest.approx(400.0 - 10.0 * np.log(radii / 0.02), rel=1e-10)
+    q = heat_flux(derived, 0, 0, lambda first, end: T[first:end], 1)[0, 0, :, 0]
+    assert q * derived.grid.centres(0) == pytest.approx(np.full(len(WIDTHS), 20.0), rel=1e-9)
+
+
+def test_an_extent_ends_between_cells_of_several_widths(tmp_path: Path) -> None:
+    """Where a straight line has the threshold, and behind the last hot cell; the mean is that of volumes."""
+    path = tmp_path / "case.toml"
+    path.write_text(
+        f"""
+domain = {{ size = [1, 1], cells = [1, 1], x = {{ widths = {list(WIDTHS)} }} }}
+material = {{ conductivity = 1.0, density = 1.0, specific_heat = 1.0 }}
+initial.temperature = "300 + 1000*x"
+time = {{ end = 1e-9, method = "euler" }}
+solver = {{ device = "cpu", precision = "float64" }}
+output = {{ figures = false, fields = false, error = "none" }}
+probes = [{{ name = "hot", statistic = "extent_x", threshold = 340.0 }}, {{ name = "mean", statistic = "mean" }}]
+""",
+        encoding="utf-8",
+    )
+    Simulation.from_scenario(path, output=tmp_path / "out").run()
+    table = run_tables.read_probes(tmp_path / "out")
+    assert table is not None
+    assert table.columns["hot", "m"][0] == pytest.approx(sum(WIDTHS) - 0.04, rel=1e-9)
+    assert table.columns["mean", "K"][0] == pytest.approx(300.0 + 500.0 * sum(WIDTHS), rel=1e-12)
+
+
+def test_other_grids_keep_the_planes_of_parts_and_the_growth() -> None:
+    """Twelve cells that shrink, twelve equal ones between planes of a region, and 24 that grow."""
+    derived = problem("""
+domain.material = "m0"
+domain.size = [0.02, 0.02]
+domain.cells = [1, 1]
+domain.x.intervals = [{ to = 0.1, cells = 12, growth = 0.85 }, { to = 0.16, cells = 12 },
+                      { to = 0.5, cells = 24, growth = 1.08 }]
+materials.m0 = { conductivity = 0.4, density = 500.0, specific_heat = 1000.0 }
+materials.m1 = { conductivity = 5.0, density = 500.0, specific_heat = 1000.0 }
+regions = [{ name = "r", material = "m1", box = { min = [0.1, 0, 0], max = [0.16, 0.02, 0.02] } }]
+initial.temperature = 300.0
+boundaries.x_min = { type = "temperature", value = 280.0 }
+time.end = 1.0
+""")
+    choice, given = GridChoice.of(derived.scenario), derived.grid.axes[0]
+    assert choice.near(2.0) == (24, 1, 1)
+    halved = plan_on(derived.scenario, (24, 1, 1), "auto").problem.grid.axes[0]
+    assert halved.borders == pytest.approx(given.borders[::2], abs=1e-12)
+    finer = np.cumsum([0.0, *choice.widths((96, 1, 1))["x"]])
+    assert finer[::2] == pytest.approx(given.borders, rel=1e-6)
+    growth = np.diff(np.log(np.diff(finer)))
+    assert growth[:23] == pytest.approx(np.full(23, np.log(0.85) / 2.0), rel=1e-6)
+    assert growth[48:] == pytest.approx(np.full(47, np.log(1.08) / 2.0), rel=1e-6)
+    third = np.cumsum([0.0, *choice.widths((32, 1, 1))["x"]])
+    assert third[[8, 16, 32]] == pytest.approx([0.1, 0.16, 0.5], rel=1e-12)

@@ -112,8 +112,7 @@ def _in_space(summary: Mapping[str, Any], folder: Path) -> _Error:
             return _Error(_SPACE, float(value["error"]), f'"{value["name"]}", the largest: {how(summary)}')
     missing, seconds = found.get("missing"), summary.get("converge_time")
     if "converge_time" in summary and seconds is None:
-        why = "a file has one value for each cell, or cells have several widths"
-        return _Error(_SPACE, None, f"{why}, so heatsim has no other grid to compare with")
+        return _Error(_SPACE, None, "a file has one value for each cell, so there is no other grid to compare with")
     takes = "" if seconds is None else f", which takes {duration(seconds)}"
     command = converge_command(folder / run_folder.SCENARIO)
     why = missing or "of second order in the size of cells"

@@ -54,7 +54,7 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
         inner = np.moveaxis(passed, along, 0)
         cells, cell_type = np.moveaxis(T, along, 0), np.moveaxis(cell_types, along, 0)
         weights = [np.moveaxis(_weights(problem, first, last, 2 * axis + side), along, 0) for side in (0, 1)]
-        between = _Planes(problem, axis, slice(first, last) if axis == 2 else slice(None))
+        between = _Passed(problem, axis, slice(first, last) if axis == 2 else slice(None))
         inner[1:n] = passing(
             problem, axis, (cell_type[:-1], cells[:-1]), (cell_type[1:], cells[1:]), weights[1][:-1], between.halves
         )
@@ -79,8 +79,8 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
     return flux
 
 
-class _Planes:
-    """The planes of cells along an axis between which heat passes.
+class _Passed:
+    """The heat that passes between planes of cells along an axis.
 
     Args:
         problem: the problem.

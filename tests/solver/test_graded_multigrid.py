@@ -107,11 +107,12 @@ def test_planes_join_the_next_one_from_the_first_on() -> None:
 
 
 def test_levels_of_equal_cells_are_those_of_whole_axes() -> None:
-    """Pairs give the same bits as the axes that they are."""
+    """Pairs give the same bits as the axes that they are, if they are as soft."""
     operator, _ = system((growing(11, 1.0, "equal"),) * 3, boxes((11, 11, 11), 3))
     by_axes, by_pairs = (empty_like(np, operator, factors) for factors in ((2, 1, 2), (2, 1, 2)))
     CpuSweeps().coarsen(operator, by_axes, (2, 1, 2))
-    CpuSweeps().coarsen(operator, by_pairs, (Pairs.joining([True] * 10), 1, pairs_of(2, 11)))
+    pairs = Pairs.starting(Pairs.joining([True] * 10).first, np.inf)
+    CpuSweeps().coarsen(operator, by_pairs, (pairs, 1, pairs_of(2, 11)))
     for mine, known in zip((*by_pairs.links, by_pairs.ground), (*by_axes.links, by_axes.ground), strict=True):
         np.testing.assert_array_equal(mine, known)
     alike, _ = system((growing(32, 1.0, "equal"),) * 3, np.ones((32, 32, 32)))
@@ -156,7 +157,7 @@ def test_solutions_are_those_of_elimination(capacity: float) -> None:
         (1.2, "middle", None, 110.0),
         (1.2, "first", None, 170.0),
         (1.2, "both", 3, 110.0),
-        (1.25, "first", 4, 250.0),
+        (1.25, "first", 4, 170.0),
     ],
 )
 def test_work_where_widths_grow_along_all_axes(growth: float, ends: str, seed: int | None, most: float) -> None:
@@ -164,6 +165,12 @@ def test_work_where_widths_grow_along_all_axes(growth: float, ends: str, seed: i
     shape = (40, 40, 40)
     k = np.ones(shape) if seed is None else boxes(shape, seed)
     assert work(*system((growing(40, growth, ends),) * 3, k)).applications <= most
+
+
+def test_work_in_two_dimensions_where_every_cell_has_another_ratio() -> None:
+    """Widths of 1 : 1,200 along both axes: in one corner links are strong along x, in another one along y."""
+    x = growing(40, 1.2, "first")
+    assert work(*system((x, x, np.ones(1)), np.ones((1, 40, 40)))).applications <= 170.0
 
 
 def test_work_for_a_board_with_copper_of_35_um() -> None:

@@ -40,7 +40,7 @@ struct Parts {
 };
 
 template <int AXIS>
-__device__ __forceinline__ Parts parts_of(const Level& level, const Cell& first)
+__device__ __forceinline__ Parts parts_of(const Level& level, const Cell& first, const float soft)
 {
     const Cell second = moved<AXIS>(first, along<AXIS>(first) + 1);
     const Link inside = link_of<AXIS>(level, second), zero = 0;
@@ -50,7 +50,8 @@ __device__ __forceinline__ Parts parts_of(const Level& level, const Cell& first)
     const Link of_second = max(diagonal_of(level, place_of(level, second.x, second.y, second.z)) - inside, zero);
     const Link total = of_first + of_second, most = Link(0.5) / inside;
     if (!(total > zero)) return {zero, zero};
-    return {min(of_second / (total * inside), most), min(of_first / (total * inside), most)};
+    const Link counts = min(Link(1), soft * inside / total);
+    return {counts * min(of_second / (total * inside), most), counts * min(of_first / (total * inside), most)};
 }
 
 // The link from the coarse plane before to a coarse plane, through one tube; between single cells their own.
@@ -65,8 +66,8 @@ __device__ __forceinline__ Link tube(const Level& level, const Cell& first, cons
     if (single || !(between > 0)) return between > 0 ? between : Link(0);
     if (planes.count == 1) return 0;
     Link resistance = Link(1) / between;
-    if (here + 1 < end) resistance += parts_of<AXIS>(level, first).first;
-    if (before + 1 < end_before) resistance += parts_of<AXIS>(level, moved<AXIS>(first, before)).second;
+    if (here + 1 < end) resistance += parts_of<AXIS>(level, first, planes.soft).first;
+    if (before + 1 < end_before) resistance += parts_of<AXIS>(level, moved<AXIS>(first, before), planes.soft).second;
     return Link(1) / resistance;
 }
 
@@ -80,8 +81,8 @@ __device__ __forceinline__ void add_end(const Level& level, const Cell& cell, co
     const bool is_last = !(link_of<AXIS>(level, moved<AXIS>(cell, here + 1 < n ? here + 1 : 0)) > 0);
     ends += is_first || is_last;
     const unsigned int first = planes.first[coarse], end = planes.first[coarse + 1];
-    if (here == first && is_first && here + 1 < end) resistance += parts_of<AXIS>(level, cell).first;
-    if (here > first && is_last) resistance += parts_of<AXIS>(level, moved<AXIS>(cell, here - 1)).second;
+    if (here == first && is_first && here + 1 < end) resistance += parts_of<AXIS>(level, cell, planes.soft).first;
+    if (here > first && is_last) resistance += parts_of<AXIS>(level, moved<AXIS>(cell, here - 1), planes.soft).second;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)

@@ -50,6 +50,8 @@ class Merged(NamedTuple):
     Attributes:
         first_x, first_y, first_z: the first plane of each coarse plane along each axis, and the number of planes.
         x, y, z: the coarse plane of each plane.
+        shift: the bits of x to leave out for its coarse plane where whole axes merge; −1 for pairs.
+        soft: see pairs.py.
     """
 
     first_x: Any
@@ -58,6 +60,8 @@ class Merged(NamedTuple):
     x: Any
     y: Any
     z: Any
+    shift: int
+    soft: float
 
 
 @inlined
@@ -106,6 +110,16 @@ def _relax(
     out[i] = T[i] + tau * gain / diagonal if diagonal > 0 else gain - gain
 
 
+@inlined
+def _left(
+    level: LevelArrays, T: Any, b: Any, here: Any, x: Any, end: Any, south: Any, north: Any, below: Any, above: Any
+) -> Any:
+    """The residual b − A·T of cell ``x`` of a row that begins at ``here``; the other rows as of :func:`_beside`."""
+    one, i = np.uint64(1), here + x
+    west, east = here + (x - one if x else end), here + (x + one if x < end else np.uint64(0))
+    return b[i] + _gain(level, T, i, west, east, south + x, north + x, below + x, above + x)
+
+
 @compiled
 def start(level: LevelArrays, b: Any, out: Any, tau: Any, first: int, last: int) -> None:
     """A step of Jacobi from 0: τ·b/diagonal."""
@@ -140,15 +154,13 @@ def smooth(level: LevelArrays, T: Any, b: Any, out: Any, tau: Any, first: int, l
 @compiled
 def residual(level: LevelArrays, T: Any, b: Any, out: Any, first: int, last: int) -> None:
     """Residual b − A·T."""
-    one, nx = np.uint64(1), np.uint64(level.nx)
-    end = nx - one
+    nx = np.uint64(level.nx)
+    end = nx - np.uint64(1)
     for row in range(first, last):
         here = np.uint64(row) * nx
         south, north, below, above = _beside(level, row)
         for x in range(nx):
-            i = here + x
-            west, east = here + (x - one if x else end), here + (x + one if x < end else np.uint64(0))
-            out[i] = b[i] + _gain(level, T, i, west, east, south + x, north + x, below + x, above + x)
+            out[here + x] = _left(level, T, b, here, x, end, south, north, below, above)
 
 
 @compiled
@@ -172,8 +184,8 @@ def apply(level: LevelArrays, T: Any, out: Any, sums: Any, first: int, last: int
 @compiled
 def restrict(level: LevelArrays, T: Any, b: Any, out: Any, merged: Merged, first: int, last: int) -> None:
     """Residual b − A·T, summed over the cells of each coarse cell; rows are those of the coarse level."""
-    one, nx = np.uint64(1), np.uint64(level.nx)
-    end = nx - one
+    nx = np.uint64(level.nx)
+    end = nx - np.uint64(1)
     coarse_ny, coarse_nx = len(merged.first_y) - 1, np.uint64(len(merged.first_x) - 1)
     for row in range(first, last):
         z = row // coarse_ny
@@ -186,11 +198,14 @@ def restrict(level: LevelArrays, T: Any, b: Any, out: Any, merged: Merged, first
                 fine = fine_z * level.ny + fine_y
                 here = np.uint64(fine) * nx
                 south, north, below, above = _beside(level, fine)
-                for x in range(nx):
-                    i = here + x
-                    west, east = here + (x - one if x else end), here + (x + one if x < end else np.uint64(0))
-                    gain = _gain(level, T, i, west, east, south + x, north + x, below + x, above + x)
-                    out[there + np.uint64(merged.x[x])] += b[i] + gain
+                if merged.shift >= 0:
+                    for x in range(nx):
+                        left = _left(level, T, b, here, x, end, south, north, below, above)
+                        out[there + (x >> np.uint64(merged.shift))] += left
+                else:
+                    for x in range(nx):
+                        left = _left(level, T, b, here, x, end, south, north, below, above)
+                        out[there + np.uint64(merged.x[x])] += left
 
 
 @compiled
@@ -203,8 +218,12 @@ def prolong(level: LevelArrays, T: Any, correction: Any, merged: Merged, first: 
         z = row // level.ny
         y = row - z * level.ny
         there = np.uint64((merged.z[z] * coarse_ny + merged.y[y]) * coarse_nx)
-        for x in range(nx):
-            T[here + x] += correction[there + np.uint64(merged.x[x])]
+        if merged.shift >= 0:
+            for x in range(nx):
+                T[here + x] += correction[there + (x >> np.uint64(merged.shift))]
+        else:
+            for x in range(nx):
+                T[here + x] += correction[there + np.uint64(merged.x[x])]
 
 
 @compiled
@@ -278,7 +297,7 @@ def _strength(level: LevelArrays, i: int) -> Any:
 
 
 @inlined
-def _parts(level: LevelArrays, along: Any, first: int, second: int) -> Any:
+def _parts(level: LevelArrays, soft: float, along: Any, first: int, second: int) -> Any:
     """Resistances from the place that a pair stands for to its first and to its second cell."""
     inside = along[second]
     zero = inside - inside
@@ -291,54 +310,65 @@ def _parts(level: LevelArrays, along: Any, first: int, second: int) -> Any:
     if not total > zero:
         return zero, zero
     most = along.dtype.type(0.5) / inside
-    return smaller(of_second / (total * inside), most), smaller(of_first / (total * inside), most)
+    before, after = smaller(of_second / (total * inside), most), smaller(of_first / (total * inside), most)
+    if along.dtype.type(soft) * inside < total:
+        counts = along.dtype.type(soft) * inside / total
+        return counts * before, counts * after
+    return before, after
 
 
 @inlined
-def _tube(level: LevelArrays, along: Any, axis: int, starts: Any, coarse: int, row: int, column: int) -> Any:
+def _planes(starts: Any, coarse: int) -> Any:
+    """The first plane of a coarse plane and the one after its last, and the same of the coarse plane before."""
+    last = len(starts) - 1
+    before, end_before = (starts[coarse - 1], starts[coarse]) if coarse > 0 else (starts[last - 1], starts[last])
+    return starts[coarse], starts[coarse + 1], before, end_before
+
+
+@inlined
+def _tube(level: LevelArrays, soft: float, along: Any, axis: int, planes: Any, row: int, column: int) -> Any:
     """The link from the coarse plane before to a coarse plane, through one tube; between single cells their own."""
-    here, end = starts[coarse], starts[coarse + 1]
-    i, planes = _number(level, axis, here, row, column), len(starts) - 1
+    here, end, before, end_before = planes
+    i = _number(level, axis, here, row, column)
     between = along[i]
-    before = starts[coarse - 1 if coarse > 0 else planes - 1]
-    end_before = starts[coarse if coarse > 0 else planes]
     if end == here + 1 and end_before == before + 1:
         return between
-    if not between > 0 or planes == 1:
+    # The plane before the only one is itself.
+    if not between > 0 or here == before:
         return between - between
     one = along.dtype.type(1.0)
     resistance = one / between
     if here + 1 < end:
-        resistance += _parts(level, along, i, _number(level, axis, here + 1, row, column))[0]
+        resistance += _parts(level, soft, along, i, _number(level, axis, here + 1, row, column))[0]
     if before + 1 < end_before:
         first, second = (_number(level, axis, before, row, column), _number(level, axis, before + 1, row, column))
-        resistance += _parts(level, along, first, second)[1]
+        resistance += _parts(level, soft, along, first, second)[1]
     return one / resistance
 
 
 @inlined
-def _end(level: LevelArrays, along: Any, axis: int, starts: Any, coarse: int, here: int, row: int, column: int) -> Any:
+def _end(level: LevelArrays, soft: float, along: Any, axis: int, planes: Any, here: int, row: int, column: int) -> Any:
     """Whether a cell ends its body along an axis, and what lies between it and the place of its pair then."""
     i, n = _number(level, axis, here, row, column), _length(level, axis)
     is_first = not along[i] > 0
     is_last = not along[_number(level, axis, here + 1 if here + 1 < n else 0, row, column)] > 0
     resistance = along[i] - along[i]
-    if here == starts[coarse] and is_first and here + 1 < starts[coarse + 1]:
-        resistance = _parts(level, along, i, _number(level, axis, here + 1, row, column))[0]
-    if here > starts[coarse] and is_last:
-        resistance = _parts(level, along, _number(level, axis, here - 1, row, column), i)[1]
+    if is_first and here == planes[0] and here + 1 < planes[1]:
+        resistance = _parts(level, soft, along, i, _number(level, axis, here + 1, row, column))[0]
+    if is_last and here > planes[0]:
+        resistance = _parts(level, soft, along, _number(level, axis, here - 1, row, column), i)[1]
     return is_first or is_last, resistance
 
 
 @inlined
-def _ground(level: LevelArrays, merged: Merged, x: int, y: int, z: int) -> Any:
+def _ground(level: LevelArrays, soft: float, of_x: Any, of_y: Any, of_z: Any, x: int, y: int, z: int) -> Any:
     """The ground of a cell as its coarse cell sees it."""
     ground = level.ground[(z * level.ny + y) * level.nx + x]
     if not ground > 0:
         return ground
-    along_x, ohms_x = _end(level, level.x, 0, merged.first_x, merged.x[x], x, z, y)
-    along_y, ohms_y = _end(level, level.y, 1, merged.first_y, merged.y[y], y, z, x)
-    along_z, ohms_z = _end(level, level.z, 2, merged.first_z, merged.z[z], z, y, x)
+    along_x, ohms_x = _end(level, soft, level.x, 0, of_x, x, z, y)
+    along_y, ohms_y = _end(level, soft, level.y, 1, of_y, y, z, x)
+    along_z, ohms_z = _end(level, soft, level.z, 2, of_z, z, y, x)
     number = level.ground.dtype.type
     ends = larger(int(along_x) + int(along_y) + int(along_z), 1)
     return ground / ((ohms_x + ohms_y + ohms_z) / number(ends * ends) * ground + number(1.0))
@@ -357,22 +387,22 @@ def coarsen(
 
     ``other_sources`` is part of numba's cache key; do not pass it.
     """
-    zero = level.ground[0] - level.ground[0]
+    zero, soft = level.ground[0] - level.ground[0], merged.soft
     for row in range(first, last):
         coarse_z = row // out.ny
-        coarse_y = row - coarse_z * out.ny
-        first_y, first_z = merged.first_y[coarse_y], merged.first_z[coarse_z]
+        of_y, of_z = _planes(merged.first_y, row - coarse_z * out.ny), _planes(merged.first_z, coarse_z)
         for coarse_x in range(out.nx):
+            of_x = _planes(merged.first_x, coarse_x)
             link_x = link_y = link_z = ground = zero
-            for z in range(first_z, merged.first_z[coarse_z + 1]):
-                for y in range(first_y, merged.first_y[coarse_y + 1]):
-                    link_x += _tube(level, level.x, 0, merged.first_x, coarse_x, z, y)
-                    for x in range(merged.first_x[coarse_x], merged.first_x[coarse_x + 1]):
-                        if y == first_y:
-                            link_y += _tube(level, level.y, 1, merged.first_y, coarse_y, z, x)
-                        if z == first_z:
-                            link_z += _tube(level, level.z, 2, merged.first_z, coarse_z, y, x)
-                        ground += _ground(level, merged, x, y, z)
+            for z in range(of_z[0], of_z[1]):
+                for y in range(of_y[0], of_y[1]):
+                    link_x += _tube(level, soft, level.x, 0, of_x, z, y)
+                    for x in range(of_x[0], of_x[1]):
+                        if y == of_y[0]:
+                            link_y += _tube(level, soft, level.y, 1, of_y, z, x)
+                        if z == of_z[0]:
+                            link_z += _tube(level, soft, level.z, 2, of_z, y, x)
+                        ground += _ground(level, soft, of_x, of_y, of_z, x, y, z)
             i = row * out.nx + coarse_x
             out.x[i], out.y[i], out.z[i], out.ground[i] = link_x, link_y, link_z, ground
 
@@ -389,7 +419,7 @@ def codes(dtype: np.dtype[Any]) -> list[Code]:
     run, exact = types.Array(number, 1, "C"), types.Array(real, 1, "C")
     named: Any = types.NamedTuple
     level = named([long] * 3 + [run] * 4, LevelArrays)
-    merged = named([types.Array(long, 1, "C")] * 6, Merged)
+    merged = named([*[types.Array(long, 1, "C")] * 6, long, real], Merged)
     share = (long, long)
     return [
         Code(coarsen, (level, level, merged, *share, last_default(coarsen))),

@@ -220,9 +220,10 @@ class CudaSweeps(WholeLevels):
         self._call(name, "float32", THREADS, parts, np.uint32(parts.size // _FOUND), scalars, *arguments)
 
     def _merged(self, A: Operator, factors: Factors) -> tuple[Any, ...]:
-        """How the planes of a level merge: a table for each axis, and the numbers of coarse planes."""
-        x, y, z = (pairs_of(factor, n) for factor, n in zip(factors, A.shape[::-1], strict=True))
-        return self._table(x), self._table(y), self._table(z), *(np.uint32(len(pairs)) for pairs in (x, y, z))
+        """How the planes of a level merge, in the order of the kernels' parameters."""
+        merged = [pairs_of(factor, n) for factor, n in zip(factors, A.shape[::-1], strict=True)]
+        soft = np.float32(min(pairs.soft for pairs in merged))
+        return *map(self._table, merged), *(np.uint32(len(pairs)) for pairs in merged), soft
 
     def _table(self, pairs: Pairs) -> Any:
         """Pairs on the device. They are kept as long as the pairs: graphs use them again."""

@@ -69,7 +69,7 @@ class Descent:
     def local(self) -> Pairs:
         """How the planes of the fine arrays merge; of a pair at their end there may be one plane."""
         coarse = self.whole.coarse[self.fine.place]
-        return Pairs.starting([0, *(np.flatnonzero(np.diff(coarse)) + 1), self.fine.depth])
+        return Pairs.starting([0, *(np.flatnonzero(np.diff(coarse)) + 1), self.fine.depth], self.whole.soft)
 
     @property
     def place(self) -> slice:

@@ -10,6 +10,7 @@ The numbers of conjugate gradients are an array on the device, so that a GPU doe
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
@@ -263,7 +264,8 @@ class CpuSweeps(WholeLevels):
     def _merged(self, A: Operator, factors: Factors) -> Any:
         """How the planes of a level merge, for compiled functions."""
         x, y, z = (pairs_of(factor, n) for factor, n in zip(factors, A.shape[::-1], strict=True))
-        return self._compiled.Merged(x.first, y.first, z.first, x.coarse, y.coarse, z.coarse)
+        shift, soft = x.widest - 1 if x.soft == inf else -1, min(x.soft, y.soft, z.soft)
+        return self._compiled.Merged(x.first, y.first, z.first, x.coarse, y.coarse, z.coarse, shift, soft)
 
     def _share(self, A: Operator, work: Any, *arguments: Any) -> None:
         share_rows(partial(work, *arguments), _rows(A.ground), A.size)

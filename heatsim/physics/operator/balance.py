@@ -207,7 +207,10 @@ class Balance:
 
     @cached_property
     def scale(self) -> float:
-        """Twice the largest conductance of a half cell in W/K: in its units numbers do not leave float32. Collective."""
+        """Twice the largest conductance of a half cell in W/K. Collective.
+
+        Numbers in units of it do not leave float32.
+        """
         grid, halves = self.materials.grid, self.materials.link.max(axis=(1, 2)).tolist()
         largest = 0.0
         for axis, (half, d) in enumerate(zip(halves, grid.mean_spacing, strict=True)):

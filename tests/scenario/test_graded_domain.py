@@ -9,6 +9,7 @@ from refusals import mistakes_of
 
 from heatsim.scenario import Scenario, load, parse
 from heatsim.scenario.documents.resolved import write_resolved
+from heatsim.storage.field_writer import FieldWriter
 from heatsim.study.definition import read
 
 MATERIAL = """
@@ -125,3 +126,21 @@ def test_the_resolved_scenario_has_the_same_cells(tmp_path: Path) -> None:
     again = load(tmp_path / "scenario.toml")
     assert again.domain == scenario.domain
     assert again.grid == scenario.grid
+
+
+def test_a_field_of_a_run_with_other_widths_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "slab.toml"
+    of_run = text(more="").replace(
+        "initial.temperature = 300.0", 'initial.temperature = { file = "fields.vtkhdf", time = 0.0 }'
+    )
+    path.write_text(of_run)
+    for x, refused in ((X, False), (X.replace("1.2", "1.21"), True), ("intervals = [{ to = 0.1, cells = 10 }]", True)):
+        grid = read_text(x).grid
+        with FieldWriter.create(tmp_path / "fields.vtkhdf", grid, "float64") as writer:
+            writer.append(0.0, [np.full(grid.shape, 300.0)])
+        if not refused:
+            load(path)
+            continue
+        ((key, message),) = mistakes_of(path)
+        assert key == "initial.temperature.file"
+        assert "which has cells of other widths along x; use the same domain.x" in message

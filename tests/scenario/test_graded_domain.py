@@ -143,4 +143,4 @@ def test_a_field_of_a_run_with_other_widths_is_refused(tmp_path: Path) -> None:
             continue
         ((key, message),) = mistakes_of(path)
         assert key == "initial.temperature.file"
-        assert "which has cells of other widths along x; use the same domain.x" in message
+        assert "which belongs to cells of other widths; use the same widths" in message

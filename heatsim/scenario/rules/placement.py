@@ -2,10 +2,8 @@
 
 from itertools import combinations, product
 
-import numpy as np
-
 from heatsim.errors import Mistake
-from heatsim.grid import AXES, Grid
+from heatsim.grid import Grid
 from heatsim.scenario.messages import show, show_key
 from heatsim.scenario.rules.validation import entries, known
 from heatsim.scenario.stored_field import StoredField
@@ -20,7 +18,6 @@ from heatsim.scenario.values.quantities import TEMPERATURE
 
 # The rounding error of the upper end of the domain, which is a sum, relative to its terms.
 ROUNDING = 4e-16
-_MOST_OFF = 0.01  # cells: how far borders of cells in two files may lie apart
 _SAME = 1e-6  # places that differ by less than this part of the domain are equal
 # A layer of this thickness in m was probably meant in another unit.
 _THICKEST = 1.0
@@ -92,13 +89,18 @@ def _other_cells(array: ArrayFile, grid: Grid) -> str | None:
         return f"has shape {shape}; domain.cells needs (nz, ny, nx) = {grid.shape}"
     if not isinstance(array.file, StoredField):
         return None
-    stored = array.file.grid
-    domains = (stored.origin, stored.size), (grid.origin, grid.size)
+    domains = (array.file.grid.origin, array.file.grid.size), (grid.origin, grid.size)
     margin = _SAME * max(grid.size)
     if all(
         abs(there - here) <= margin for ends in zip(*domains, strict=True) for there, here in zip(*ends, strict=True)
     ):
-        return _other_widths(stored, grid)
+        planes = zip(array.file.grid.axes, grid.axes, strict=True)
+        if all(abs(there.borders - here.borders).max() <= margin for there, here in planes):
+            return None
+        return (
+            "belongs to cells of other widths; use the same widths, or save the array as a .npy file if its cells are "
+            "meant whatever their places"
+        )
     there, here = (
         f"{' × '.join(f'{length:.6g}' for length in size)} m from ({', '.join(f'{start:.6g}' for start in origin)}) m"
         for origin, size in domains
@@ -107,18 +109,6 @@ def _other_cells(array: ArrayFile, grid: Grid) -> str | None:
         f"belongs to a domain of {there}, and this one has {here}; use the same domain, or save the array as a .npy "
         "file if its cells are meant whatever their places"
     )
-
-
-def _other_widths(stored: Grid, grid: Grid) -> str | None:
-    """The message about cells in the same domain whose widths are not those of a grid; None if they are."""
-    for name, there, here in zip(AXES, stored.axes, grid.axes, strict=True):
-        off = np.abs(there.places(here.borders) - np.arange(len(here) + 1)).max()
-        if not (there.uniform and here.uniform) and off > _MOST_OFF:
-            return (
-                f"has cells of other widths along {name}; use the same domain.{name}, or save the array as a .npy file "
-                "if its cells are meant whatever their places"
-            )
-    return None
 
 
 def _too_cold_at_a_corner(scenario: Scenario, temperature: Expression, grid: Grid) -> list[Mistake]:

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from graded_bodies import GradedBody
 
 from heatsim.physics.operator.balance import Balance
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import parse
-from graded_bodies import GradedBody
 
 
 @pytest.mark.parametrize("axial", [False, True])

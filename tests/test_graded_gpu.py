@@ -6,9 +6,11 @@ from cuda_host import gpu
 from graded_bodies import Document, GradedBody
 from numpy.typing import NDArray
 
+from heatsim.errors import ScenarioError
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import parse
+from heatsim.study.groups import fits_ensemble
 
 
 @pytest.fixture(autouse=True, params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
@@ -30,9 +32,11 @@ def run(document: Document) -> NDArray[np.float64]:
     return simulation.temperature.reshape(-1)
 
 
-# Plain ones without sources, void and contacts, some with all of these, two axial ones.
-@pytest.mark.parametrize("kernel", ["auto", "naive", "streamed"])
-@pytest.mark.parametrize(("seed", "axial"), [(0, False), (1, False), (3, False), (5, False), (2, True), (4, True)])
+# One material with linear faces; void, contacts and sources; rings.
+@pytest.mark.parametrize(
+    ("kernel", "seed", "axial"),
+    [("auto", 3, False), ("streamed", 3, False), ("auto", 6, False), ("streamed", 6, False), ("streamed", 1, True)],
+)
 def test_steps_are_those_of_the_matrices(kernel: str, seed: int, axial: bool) -> None:
     body = GradedBody(seed, axial)
     equations = body.equations
@@ -44,3 +48,29 @@ def test_steps_are_those_of_the_matrices(kernel: str, seed: int, axial: bool) ->
         T += timeline.dt(step) * (equations.heat - equations.matrix @ T) / equations.capacity
     found = run(document)[equations.cells]
     np.testing.assert_allclose(found, T, rtol=0.0, atol=1e-9 * np.abs(T - 300.0).max() + 1e-9)
+
+
+@pytest.mark.parametrize("seed", [3, 7])
+def test_long_steps_agree_with_the_matrices(seed: int) -> None:
+    body = GradedBody(seed)
+    end = 60.0 * HeatProblem.from_scenario(parse(body.document, "case.toml")).limit.dt
+    document = with_kernel(body.document, "auto", end, "stabilized")
+    document["time"]["tolerance"] = "0.01 K"
+    found = run(document)[body.equations.cells]
+    np.testing.assert_allclose(found, body.equations.at(end, 300.0), rtol=0.0, atol=0.01)
+
+
+@pytest.mark.parametrize("kernel", ["tiled", "temporal", "boxed"])
+def test_a_kernel_for_equal_cells_is_refused(kernel: str) -> None:
+    document = with_kernel(GradedBody(3).document, kernel, 1.0, "euler")
+    with pytest.raises(
+        ScenarioError, match=f'solver.kernel: got "{kernel}", which steps only cells of one width; choose'
+    ):
+        Simulation.from_dict(document, in_memory=True)
+
+
+def test_runs_on_graded_grids_do_not_step_together() -> None:
+    document = with_kernel(GradedBody(3).document, "auto", 1.0, "euler")
+    assert not fits_ensemble(Simulation.from_dict(document, in_memory=True).plan)
+    equal = {**document, "domain": {"size": [1.0, 1.0, 1.0], "cells": [4, 4, 4], "material": "one"}}
+    assert fits_ensemble(Simulation.from_dict(equal, in_memory=True).plan)

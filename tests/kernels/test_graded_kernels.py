@@ -12,6 +12,7 @@ from composite_executor import builds as composite_builds
 from composite_executor import on_cpu as composite_on_cpu
 from composite_executor import on_host as composite_on_host
 from covering import SLOW
+from cuda_host.host_cupy import host_device
 from cuda_host.machine import compile_kernels
 from executor import (
     CPU,
@@ -34,6 +35,7 @@ from test_kernels import PERIODIC, random_steps
 from heatsim.grid import Grid
 from heatsim.kernels import fitting
 from heatsim.kernels.catalog import KERNELS, SINGLE_STEP, KernelSpec, choose
+from heatsim.kernels.launch_shapes import Task, candidates
 
 ORACLE, NAIVE = CPU[0], CUDA[0]
 CHOSEN = [each for each in EXECUTIONS if each.values[0].graded and each.values[0] not in CPU]
@@ -223,5 +225,7 @@ def test_kernels_for_equal_cells_leave_graded_grids_to_others() -> None:
         (build,) = fitting.builds(spec, "float32", "increments", grid, OPEN, ROOM)
         assert build.spec == SINGLE_STEP
         assert "-DGRADED=1" in build.options
+    task = Task(host_device(), grid, OPEN, "float32", "increments")
+    assert all(shape.spec.graded for shape in candidates(task))
     assert choose("auto", "cuda", graded=True) == SINGLE_STEP
     assert choose("auto", "cuda").name == "temporal"

@@ -7,7 +7,7 @@ fma, and the tile that owns a cell adds its heat to the ledger once per step, in
 from typing import Any
 
 from heatsim.kernels.cpu import graded_lines, lines, linked_functions, march, plan, subnormals
-from heatsim.kernels.cpu.graded_lines import GRADED, links_across, links_along, step_graded, sum_graded, sum_one_graded
+from heatsim.kernels.cpu.graded_lines import GRADED, links_across, links_along, step_graded, sum_graded
 from heatsim.kernels.cpu.lines import (
     OPTIONS,
     SEVEN_TERM,
@@ -29,8 +29,9 @@ _OTHER_SOURCES = source_key((graded_lines, linked_functions, march, plan, lines,
 
 
 # Fields of a plan besides those of march.py: an index of SCHEMES, c0…c6 and the faces' terms of each step, of shapes
-# (steps, 7) and (steps, 6), the ledger's sums, and what grids of several cell widths need.
-PLAN = (*MARCH, "scheme", "c", "f", "g", "x_min", "x_max", "y_min", "y_max", "z_min", "z_max", *GRADED)
+# (steps, 7) and (steps, 6), the ledger's sums; for cells of several widths GRADED, and the place of
+# two rows of heat of faces in a worker's memory.
+PLAN = (*MARCH, "scheme", "c", "f", "g", "x_min", "x_max", "y_min", "y_max", "z_min", "z_max", *GRADED, "heat")
 
 
 @compiled
@@ -98,6 +99,9 @@ def _advance_graded(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: An
     """Do a step of some rows of cells of several widths."""
     nz, ny, nx, stride = plan.nz, plan.ny, plan.nx, plan.stride
     c, along, z = behind(reals_at(plan.c, T), 7 * step), links_along(plan, step, 0, T), wrap(rows.z, nz)
+    f, g = behind(reals_at(plan.f, T), 6 * step), behind(reals_at(plan.g, T), 6 * step)
+    for x in range(2 * plan.links_width):
+        T[plan.heat + x] = -type(T[plan.heat])(0.0)  # changes no bit of any sum
     for row in range(rows.size):
         by, of_row, new = row * stride, rows.y + row, rows.new + row * rows.new_stride
         y, here = wrap(of_row, ny), rows.here + by
@@ -106,33 +110,19 @@ def _advance_graded(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: An
             links_across(plan, c, y, z, T),
         )
         if 0 < z < nz - 1 and 0 < y < ny - 1 and nx > 1:
-            step_graded(along, across, T, around, T_new, new, nx)
-            _finish_ends(plan, tile, step, (rows.z, of_row, z * ny + y), (along, across), T, around, T_new, new)
+            # Two rows of heat in turn, so that no row waits for what is written for it.
+            heat = plan.heat + row % 2 * plan.links_width
+            T[heat], T[heat + nx - 1] = f[0] - g[0] * T[here], f[1] - g[1] * T[here + nx - 1]
+            step_graded(along, across, heat, T, around, T_new, new, nx)
+            if tile.first_z <= rows.z < tile.end_z and tile.first_y <= of_row < tile.end_y:
+                if plan.x_min:
+                    doubles_at(plan.x_min)[z * ny + y] += T[heat]
+                if plan.x_max:
+                    doubles_at(plan.x_max)[z * ny + y] += T[heat + nx - 1]
         else:
             sum_graded(along, across, T, around, T_new, new, nx)
             alone = RowBlock(rows.z, of_row, 1, rows.below + by, here, rows.above + by, new, rows.new_stride)
             _finish_rows(plan, tile, step, alone, T, T_new)
-
-
-@compiled
-def _finish_ends(
-    plan: Any, tile: MarchTile, step: int, row: Any, links: Any, T: Any, around: Any, T_new: Any, new: int
-) -> None:
-    """Step the first and the last cell of a row again, with the heat of their faces; see :func:`step_graded`.
-
-    ``row``: its plane, its place along y, and its number among all rows.
-    """
-    f, g, (along, across) = behind(reals_at(plan.f, T), 6 * step), behind(reals_at(plan.g, T), 6 * step), links
-    z, y, number = row
-    owned = tile.first_z <= z < tile.end_z and tile.first_y <= y < tile.end_y
-    first = around[2]
-    for far in range(2):
-        x = far * (plan.nx - 1)
-        total, heat = sum_one_graded(along, across, T, around, x), f[far] - g[far] * T[first + x]
-        T_new[new + x] = T[first + x] + (total + heat)
-        sums = plan.x_max if far else plan.x_min
-        if owned and sums:
-            doubles_at(sums)[number] += heat
 
 
 _sweep_tiles = sweeping(PLAN, _advance_rows, _complete_plane)

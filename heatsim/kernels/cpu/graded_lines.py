@@ -60,13 +60,14 @@ def sum_graded(along: Any, across: Any, T: Any, around: Any, T_new: Any, new: in
 
 
 @compiled
-def step_graded(along: Any, across: Any, T: Any, around: Any, T_new: Any, new: int, n: int) -> None:
-    """T + the sum of :func:`sum_graded`, with its arguments."""
+def step_graded(along: Any, across: Any, heat: int, T: Any, around: Any, T_new: Any, new: int, n: int) -> None:
+    """T + (the sum of :func:`sum_graded` + the heat of each cell, from ``heat`` on in T); other arguments as there."""
     whole_vectors()
     (c1, c2), (c3, c4, c5, c6) = along, across
     below, south_of, here, north_of, above = around
     i, west, east, out = np.uint64(here), np.uint64(here - 1), np.uint64(here + 1), np.uint64(new)
     south, north, down, up = np.uint64(south_of), np.uint64(north_of), np.uint64(below), np.uint64(above)
+    gained = np.uint64(heat)
     for x in range(np.uint64(n)):
         centre = get(T, i + x)
         total = constant(c1, x) * (get(T, west + x) - centre) + constant(c2, x) * (get(T, east + x) - centre)
@@ -74,18 +75,4 @@ def step_graded(along: Any, across: Any, T: Any, around: Any, T_new: Any, new: i
         total += c4 * (get(T, north + x) - centre)
         total += c5 * (get(T, down + x) - centre)
         total += c6 * (get(T, up + x) - centre)
-        put(T_new, out + x, centre + total)
-
-
-@compiled
-def sum_one_graded(along: Any, across: Any, T: Any, around: Any, x: int) -> Any:
-    """The sum of :func:`sum_graded` for the cell at place ``x``."""
-    (c1, c2), (c3, c4, c5, c6) = along, across
-    below, south, here, north, above = around
-    centre = T[here + x]
-    total = c1[x] * (T[here - 1 + x] - centre) + c2[x] * (T[here + 1 + x] - centre)
-    total += c3 * (T[south + x] - centre)
-    total += c4 * (T[north + x] - centre)
-    total += c5 * (T[below + x] - centre)
-    total += c6 * (T[above + x] - centre)
-    return total
+        put(T_new, out + x, centre + (total + get(T, gained + x)))

@@ -132,21 +132,25 @@ def _advance_numba(
     nz, ny, nx = T.shape
     chosen = choose_tiling((nz, ny, nx), periodic, T.itemsize, len(f))
     x_min, x_max, y_min, y_max, z_min, z_max = ledger
-    values = {"scheme": SCHEMES.index(scheme), "c": _of_each(c, len(f)), "f": f, "g": g}
+    values: dict[str, Any] = {"scheme": SCHEMES.index(scheme), "c": _of_each(c, len(f)), "f": f, "g": g}
     sums = {"x_min": x_min, "x_max": x_max, "y_min": y_min, "y_max": y_max, "z_min": z_min, "z_max": z_max}
+    memory = chosen.ring
     if graded(planes):
-        values |= _graded(planes, T, np.atleast_2d(c))
+        values |= {**_graded(planes, T, np.atleast_2d(c)), "heat": memory}
+        memory += 2 * values["links_width"]
     plan = KernelPlan(blocked.PLAN, {**chosen.plan(T.shape, periodic, len(f)), **values, **sums})
-    return run_sweeps(partial(blocked.advance, plan.numbers), T, T_new, len(f), chosen, chosen.ring)
+    return run_sweeps(partial(blocked.advance, plan.numbers), T, T_new, len(f), chosen, memory)
 
 
 def _graded(planes: Planes, T: Field, c: Field) -> dict[str, Any]:
     """The fields GRADED of a plan; ``c``: c0…c6 of all steps or of each, shape (1 or steps, 7)."""
     x, y, z = factors_of(planes, T.shape, T.dtype)
-    links = np.ascontiguousarray(c[:, 1:3, None] * x[LINK : LINK + 2])
-    stride = links[0].size if len(links) > 1 else 0
-    width = {"links_width": links.shape[2], "links_stride": stride}
-    return {"links_x": links, **width, "planes_x": x, "planes_y": y, "planes_z": z}
+    line = tiling.LINE // T.itemsize
+    width = -(-x.shape[1] // line) * line
+    links = tiling.zeros_on_lines((len(c), 2, width), T.dtype)
+    links[:, :, : x.shape[1]] = c[:, 1:3, None] * x[LINK : LINK + 2]
+    of_links = {"links_x": links, "links_width": width, "links_stride": 2 * width if len(c) > 1 else 0}
+    return {**of_links, "planes_x": x, "planes_y": y, "planes_z": z}
 
 
 def choose_tiling(

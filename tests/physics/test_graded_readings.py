@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from problem_text import problem
 
+from heatsim.converge.factors import Factors
 from heatsim.grid import AXES
 from heatsim.physics.estimates.other_grids import GridChoice
 from heatsim.physics.problem import HeatProblem
@@ -19,6 +20,7 @@ from heatsim.physics.readings.surface_edges import SurfaceEdges
 from heatsim.run.error.coarser_run import plan_on
 from heatsim.run.simulation import Simulation
 from heatsim.storage import run_tables
+from heatsim.study.definition import derive
 
 Array = NDArray[np.float64]
 Field = Callable[[Array, Array, Array], Array]
@@ -268,9 +270,7 @@ probes = [{{ name = "hot", statistic = "extent_x", threshold = 340.0 }}, {{ name
     assert table.columns["mean", "K"][0] == pytest.approx(300.0 + 500.0 * sum(WIDTHS), rel=1e-12)
 
 
-def test_other_grids_keep_the_planes_of_parts_and_the_growth() -> None:
-    """Twelve cells that shrink, twelve equal ones between planes of a region, and 24 that grow."""
-    derived = problem("""
+OTHER_GRIDS = """
 domain.material = "m0"
 domain.size = [0.02, 0.02]
 domain.cells = [1, 1]
@@ -282,7 +282,12 @@ regions = [{ name = "r", material = "m1", box = { min = [0.1, 0, 0], max = [0.16
 initial.temperature = 300.0
 boundaries.x_min = { type = "temperature", value = 280.0 }
 time.end = 1.0
-""")
+"""
+
+
+def test_other_grids_keep_the_planes_of_parts_and_the_growth() -> None:
+    """Twelve cells that shrink, twelve equal ones between planes of a region, and 24 that grow."""
+    derived = problem(OTHER_GRIDS)
     choice, given = GridChoice.of(derived.scenario), derived.grid.axes[0]
     assert choice.near(2.0) == (24, 1, 1)
     halved = plan_on(derived.scenario, (24, 1, 1), "auto").problem.grid.axes[0]
@@ -294,3 +299,17 @@ time.end = 1.0
     assert growth[48:] == pytest.approx(np.full(47, np.log(1.08) / 2.0), rel=1e-6)
     third = np.cumsum([0.0, *choice.widths((32, 1, 1))["x"]])
     assert third[[8, 16, 32]] == pytest.approx([0.1, 0.16, 0.5], rel=1e-12)
+
+
+def test_runs_that_show_errors_have_tables_of_their_cells(tmp_path: Path) -> None:
+    """The given run keeps the table of the scenario; others have widths."""
+    path = tmp_path / "case.toml"
+    path.write_text(OTHER_GRIDS, encoding="utf-8")
+    factors = Factors.read(path, [])
+    points = [factors.given, factors.on_grid((24, 1, 1)), factors.on_grid((96, 1, 1))]
+    assert "intervals" in points[0]["domain.x"]
+    _, problems = derive(factors.definition(points), elsewhere=False)
+    grids = [each.grid for each in problems.values()]
+    assert [grid.cells for grid in grids] == [(48, 1, 1), (24, 1, 1), (96, 1, 1)]
+    assert grids[0].borders == problem(OTHER_GRIDS).grid.borders
+    assert grids[1].borders[0] == pytest.approx(grids[0].borders[0][::2], abs=1e-12)

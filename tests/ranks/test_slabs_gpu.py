@@ -11,6 +11,7 @@ from covering import mostly_slow, pairwise
 from cuda_host import gpu
 from host_nccl import play_nccl
 from slab_runs import AROUND, LINEAR, equal, painted, problem_of, same, stepped
+from test_graded_sums import graded
 from thread_team import on_ranks
 
 from heatsim.device import Device
@@ -57,6 +58,11 @@ def test_composite_bodies(kernel: str, name: str) -> None:
 def test_stabilized_steps(text: str) -> None:
     solver = {"device": "cuda", "kernel": "temporal", "precision": "float32"}
     same(problem_of(text, solver=solver).with_method("stabilized"), 2)
+
+
+def test_cells_of_several_widths() -> None:
+    same(graded(bodies.EVERYTHING, device="cuda", kernel="streamed", precision="float32"), 2)
+    same(graded(LINEAR, device="cuda", kernel="auto", precision="float64").with_method("stabilized"), 3)
 
 
 def test_nccl_needs_a_gpu_for_each_rank(some_gpu: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import PlaneGroups
 from heatsim.kernels.reductions import find, fused
-from heatsim.kernels.reductions.fused import PART, WHOLE, Labelling, Sections, Thermometers, Weights
+from heatsim.kernels.reductions.fused import PART, WHOLE, Labelling, PlaneWeights, Sections, Thermometers
 from heatsim.kernels.reductions.statistics import Partials, combined
 from heatsim.physics.matter.enthalpy import TemperatureTables, Thermometer, constant, tabulate
 from heatsim.scenario import Material
@@ -22,11 +22,11 @@ PIECES = (1, 2, 3, 8)
 SHAPE = (37, 13, 22)  # an odd number of planes, and planes that begin at no multiple of 16 bytes
 
 
-def random_weights(where: Device, shape: Sequence[int]) -> tuple[Weights, NDArray[np.float64]]:
+def random_weights(where: Device, shape: Sequence[int]) -> tuple[PlaneWeights, NDArray[np.float64]]:
     """Weights of planes, over three orders of magnitude, and their products."""
     random = np.random.default_rng(11)
     across, along = 10.0 ** random.uniform(-2.0, 1.0, shape[1] * shape[2]), 10.0 ** random.uniform(-2.0, 1.0, shape[0])
-    return Weights(where.xp.asarray(across), where.xp.asarray(along)), np.outer(along, across).reshape(shape)
+    return PlaneWeights(where.xp.asarray(across), where.xp.asarray(along)), np.outer(along, across).reshape(shape)
 
 
 def random_field(precision: str, shape: Sequence[int] = SHAPE) -> NDArray[Any]:
@@ -39,7 +39,7 @@ def in_pieces(
     labels: NDArray[Any] | None,
     division: Labelling,
     pieces: int,
-    weights: Weights | None = None,
+    weights: PlaneWeights | None = None,
 ) -> Partials:
     """STATISTICS of a field of which each piece, cut between groups of planes, is a separate array."""
     groups = PlaneGroups.of((len(values), *SHAPE[1:]))
@@ -50,7 +50,7 @@ def in_pieces(
         part = values[first:end]
         bounds = groups.starts(len(part)) * part[0].size
         own = None if labels is None else where.xp.asarray(labels[first:end].copy())
-        volumes = None if weights is None else Weights(weights.across, weights.along[first:end].copy())
+        volumes = None if weights is None else PlaneWeights(weights.across, weights.along[first:end].copy())
         found += fused.partials(where, [Sections(where.xp.asarray(part.copy()), bounds, own, None, volumes)], division)
     return np.concatenate(found)
 
@@ -92,7 +92,7 @@ def test_values_count_with_the_volumes_of_their_cells(where: Device, precision: 
     on_device, bounds = where.xp.asarray(values), np.arange(0, 7, 2) * 5 * 817
     of_parts, division = (where.xp.asarray(labels), Labelling(3)) if labelled else (None, WHOLE)
     by_plane, factors = random_weights(where, shape)
-    each = Weights(where.xp.asarray(factors.reshape(-1)), where.xp.ones(1))
+    each = PlaneWeights(where.xp.asarray(factors.reshape(-1)), where.xp.ones(1))
     for weights in (by_plane, each):
         (found,) = fused.statistics(where, [Sections(on_device, bounds, of_parts, None, weights)], division)
         for part, of_part in enumerate(found):
@@ -101,7 +101,7 @@ def test_values_count_with_the_volumes_of_their_cells(where: Device, precision: 
             assert of_part.total == pytest.approx(fsum(exact * volumes), abs=1e-13 * magnitude)
             assert of_part.absolute_total == pytest.approx(magnitude, rel=1e-13)
             assert (of_part.lowest, of_part.highest, of_part.not_finite) == (exact.min(), exact.max(), 0)
-    ones = Weights(where.xp.ones(5 * 817), where.xp.ones(6))
+    ones = PlaneWeights(where.xp.ones(5 * 817), where.xp.ones(6))
     plain = Sections(on_device, np.arange(7) * 5 * 817, of_parts)
     of_ones = Sections(on_device, plain.bounds, of_parts, None, ones)
     assert fused.statistics(where, [of_ones], division) == fused.statistics(where, [plain], division)

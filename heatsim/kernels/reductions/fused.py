@@ -80,7 +80,7 @@ WHOLE = Labelling()
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class PlaneWeights:
     """What values count for in sums: that at index i counts across[i mod n]·along[i // n] times, n = len(across).
 
     Attributes:
@@ -108,7 +108,7 @@ class Sections:
     bounds: NDArray[np.int64]
     labels: Any = None
     before: Any = None
-    weights: Weights | None = None
+    weights: PlaneWeights | None = None
 
     @property
     def count(self) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels.reductions.find import Labelled, first_of_each
-from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections, Weights, partials
+from heatsim.kernels.reductions.fused import WHOLE, Labelling, PlaneWeights, Sections, partials
 from heatsim.kernels.reductions.statistics import FieldReduction, Partials, Statistics, combined
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import Slab
@@ -305,9 +305,9 @@ class Field:
         return joined([own] if self.slab.alone else self.team.gathered(own), shape)
 
 
-def _weights(grid: Grid, slab: Slab, xp: Any) -> Weights | None:
+def _weights(grid: Grid, slab: Slab, xp: Any) -> PlaneWeights | None:
     """The volumes of a rank's own cells over their mean, on the device of ``xp``; None if all cells are equal."""
     if grid.uniform:
         return None
     x, y, z = (axis.volume_factors for axis in grid.axes)
-    return Weights(xp.asarray((y[:, None] * x).reshape(-1)), xp.asarray(z[slab.first : slab.last]))
+    return PlaneWeights(xp.asarray((y[:, None] * x).reshape(-1)), xp.asarray(z[slab.first : slab.last]))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import FACES
-from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections, Weights
+from heatsim.kernels.reductions.fused import WHOLE, Labelling, PlaneWeights, Sections
 from heatsim.kernels.reductions.statistics import MAGNITUDE, NUMBERS, TOTAL, Partials, exact_sums
 from heatsim.parallel.slab import Share
 from heatsim.parallel.team import Team
@@ -246,7 +246,7 @@ class SumSections:
         self.division = WHOLE if most == 1 else Labelling(most)
         self._labels = None if most == 1 else xp.asarray(labels.astype(np.uint8 if most <= 256 else np.uint16))
         graded = not problem.grid.uniform
-        self._weights = Weights(xp.asarray(table.volumes), xp.ones(1)) if graded else None
+        self._weights = PlaneWeights(xp.asarray(table.volumes), xp.ones(1)) if graded else None
 
     def _agree(self, of_ranks: Sequence[Sequence[tuple[str, int, int, list[int]]]]) -> dict[tuple[str, int], list[int]]:
         """The keys of the sums of each face that at least one rank has; notes where all ranks have their sums.

@@ -182,9 +182,11 @@ def _from_shapes(visible: VisibleSurfaces, search: FaceSearch, wanted: NDArray[n
         else:
             samples = some[visible.near(some.points[:, 2:])]
         ids, pieces, points = search.assign(samples, number, visible.materials[number])
-        if not centres:
-            return ids, pieces, points[:0]
-        return ids, pieces, points if visible.grid.uniform else coordinates(visible.grid, points)
+        points = points if visible.grid.uniform else coordinates(visible.grid, points)
+        if visible.grid.radial:
+            # By Pappus' theorem: of 1 m of the section of turned shapes.
+            pieces = pieces * (2.0 * np.pi * points[:, 0])
+        return ids, pieces, points if centres else points[:0]
 
     works = (
         (number, some)

@@ -1,7 +1,7 @@
 """The grid of a box: its shape, and the positions and sizes of its cells."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -289,11 +289,6 @@ class Grid:
         axis, stride = side // 2, (1, self.cells[0], self.cells[0] * self.cells[1])[side // 2]
         planes = cells // stride % self.cells[axis]
         return np.asarray(self.mean_volume * self.volume_factors(cells) * self.axes[axis].gains[planes, side % 2])
-
-    @property
-    def section(self) -> "Grid":
-        """The grid in which shapes are measured: the plane through the axis, 1 m thick, if cells are rings."""
-        return replace(self, radial=False) if self.radial else self
 
     def part(self, cells: Sequence[tuple[int, int]]) -> "Grid":
         """The grid of a box of these cells: the first and the one after the last, along x, y, z."""

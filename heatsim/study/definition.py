@@ -26,7 +26,7 @@ from heatsim.study.checks import (
     responses_suit_the_method,
     thresholds_are_temperatures,
 )
-from heatsim.study.model import GRID, MAX_RUNS, Axis, Range, StudyTable, flatten
+from heatsim.study.model import GRID, MAX_RUNS, Range, StudyAxis, StudyTable, flatten
 from heatsim.study.points import Point, count, describe, identity, points
 from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS, TemperatureUnit
 
@@ -308,7 +308,7 @@ def _ranges_of_whole_numbers(definition: Definition, known: Collection[str]) -> 
     return mistakes, keys
 
 
-def _mistakes_with(definition: Definition, axis: Axis, value: object) -> list[Mistake]:
+def _mistakes_with(definition: Definition, axis: StudyAxis, value: object) -> list[Mistake]:
     """The mistakes at the keys of an axis in the first run if they have this value."""
     point = {**definition.points[0], **dict.fromkeys(axis.keys, value)}
     try:

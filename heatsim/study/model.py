@@ -195,7 +195,7 @@ class Response(BaseModel):
 
 
 @dataclass(frozen=True)
-class Axis:
+class StudyAxis:
     """One parameter of the study.
 
     Attributes:
@@ -257,13 +257,13 @@ class StudyTable(BaseModel):
     )
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[StudyAxis, ...]:
         """The parameters in the order of the file; those that could not be read are left out."""
         parameters = self.parameters or {}
-        axes = [Axis((key,), values, f"study.parameters.{show_key([key])}") for key, values in parameters.items()]
+        axes = [StudyAxis((key,), values, f"study.parameters.{show_key([key])}") for key, values in parameters.items()]
         for index, linked in enumerate(self.linked or ()):
             if linked is not None and linked.keys is not None:
-                axes.append(Axis(linked.keys, linked.values, f"study.linked.{index}.values"))
+                axes.append(StudyAxis(linked.keys, linked.values, f"study.linked.{index}.values"))
         return tuple(axis for axis in axes if axis.values is not None and None not in axis.keys)
 
     @property
@@ -280,7 +280,7 @@ class StudyFile(BaseModel):
     study: StudyTable
 
 
-def shown_values(axis: Axis) -> str:
+def shown_values(axis: StudyAxis) -> str:
     """The values of a parameter as the file has them; of many the first."""
     if isinstance(axis.values, Range):
         return f"{axis.values.min} to {axis.values.max}, {axis.values.scale}"

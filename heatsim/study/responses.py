@@ -11,7 +11,7 @@ from heatsim.amounts import LENGTHS, TIMES, choose_unit
 from heatsim.grid import AXES
 from heatsim.study.columns import DONE, FINAL_COLUMNS, STATUS, probe_columns
 from heatsim.study.definition import Definition
-from heatsim.study.model import LOG, Axis, Range
+from heatsim.study.model import LOG, Range, StudyAxis
 from heatsim.study.results import Row, column_units
 from heatsim.temperature_units import TEMPERATURE_UNITS
 
@@ -103,7 +103,7 @@ def _symbol(unit: str) -> str:
     return unit.replace("^2", "²").replace("^3", "³") if temperature is None else temperature.symbol
 
 
-def _parameter(axis: Axis, names: tuple[str, str], unit: str, rows: Sequence[Row]) -> Parameter:
+def _parameter(axis: StudyAxis, names: tuple[str, str], unit: str, rows: Sequence[Row]) -> Parameter:
     values = [row[axis.keys[0]] for row in rows]
     if any(isinstance(value, str) for value in values):
         categories = tuple(dict.fromkeys(str(value) for value in values))

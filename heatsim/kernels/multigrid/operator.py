@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from heatsim.kernels.multigrid.pairs import Factors, pairs_of, planes_below
+from heatsim.kernels.multigrid.pairs import Factors, Pairs, planes_below
 from heatsim.parallel.slab import Slab
 
 # An axis whose mean link is below this fraction of the strongest is not coarsened: smoothing does not flatten errors
@@ -141,7 +141,12 @@ def empty_like(xp: Any, operator: Operator, factors: Factors, slab: Slab | None 
 def merge(capacity: Any, factors: Factors) -> Any:
     """The sum of ``capacity`` [z, y, x] over the cells that merge by ``factors`` along x, y, z, in a fixed order."""
     for dimension, factor in enumerate(factors[::-1]):
-        pairs = pairs_of(factor, capacity.shape[dimension])
-        if pairs.widest == 2:
-            capacity = pairs.merge(capacity, dimension)
+        if isinstance(factor, Pairs):
+            capacity = factor.merge(capacity, dimension)
+        elif factor == 2:
+            before = (slice(None),) * dimension
+            merged = capacity[(*before, slice(None, None, 2))].copy()
+            second = capacity[(*before, slice(1, None, 2))]
+            merged[(*before, slice(second.shape[dimension]))] += second
+            capacity = merged
     return capacity

@@ -72,10 +72,10 @@ class Pairs:
 
     def merge(self, values: Any, dimension: int) -> Any:
         """The sums of values over the planes that merge along a dimension of an array, in a fixed order; a copy."""
-        before = (slice(None),) * dimension
-        merged = values[(*before, self.first[:-1])]
-        two = np.flatnonzero(np.diff(self.first) == 2)
-        merged[(*before, two)] += values[(*before, self.first[two] + 1)]
+        before, two = (slice(None),) * dimension, np.flatnonzero(np.diff(self.first) == 2)
+        # Lists are indices for arrays of the host and of a device.
+        merged = values[(*before, self.first[:-1].tolist())]
+        merged[(*before, two.tolist())] += values[(*before, (self.first[two] + 1).tolist())]
         return merged
 
 
@@ -99,7 +99,7 @@ def planes_below(factor: Factor, planes: int) -> int:
     return len(factor) if isinstance(factor, Pairs) else -(-planes // factor)
 
 
-def choose_pairs(strengths: Sequence[NDArray[np.float64]]) -> Factors:
+def choose_pairs(strengths: Sequence[NDArray[np.float64]]) -> tuple[Pairs, Pairs, Pairs]:
     """The pairs along x, y, z.
 
     Args:

@@ -282,7 +282,7 @@ def _on_cpu(array: Sections, division: Labelling) -> Partials:
     mask = labels.dtype.type(division.mask & np.iinfo(labels.dtype).max)
     found = np.empty((array.count, parts, NUMBERS))
     weights = (None, None) if array.weights is None else (array.weights.across, array.weights.along)
-    given = values, labels, mask, array.bounds, *weights
+    given: tuple[Any, ...] = (values, labels, mask, array.bounds, *weights)
 
     def work(first: int, end: int) -> None:
         room, seen = np.empty((parts, 4, cpu_fused.LANES)), np.empty(parts, np.uint8)

@@ -140,8 +140,6 @@ def _find(
     void = len(wanted) - 1 if scenario.uses_void else None
     smooth = _from_shapes(visible, FaceSearch(grid, parts, material, periodic, void), wanted, centres)
     areas = smooth.of(faces)
-    if grid.radial:  # shapes are measured in the section; each part of it turns with its face
-        areas *= voxel_areas(grid, faces) / voxel_areas(grid.section, faces)
     low, high = cells_beside(grid, faces)
     # If a shape that the domain cuts off meets itself across a periodic axis, the end of the domain is the surface.
     areas = np.where((high < low) & (areas == 0.0), voxel_areas(grid, faces), areas)

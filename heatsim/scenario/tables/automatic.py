@@ -13,21 +13,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, inf, prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
+from pydantic import BaseModel
 
 from heatsim.grid import AXES, FACES, Floats
-from heatsim.scenario.tables.boundaries import Insulated, Periodic
+from heatsim.scenario.tables.boundaries import Boundaries, Insulated, Periodic
 from heatsim.scenario.tables.domain import AxisCells, Domain
-from heatsim.scenario.tables.patches import face_axes
+from heatsim.scenario.tables.layers import Layer
+from heatsim.scenario.tables.patches import Patch, face_axes
 from heatsim.scenario.tables.regions import Box, Cylinder, Shaped, Sphere
-from heatsim.scenario.tables.sources import Beam
+from heatsim.scenario.tables.sources import Beam, Source
+from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.functions import all_functions_in_time
 from heatsim.scenario.values.timefunction import SpaceFormula
-
-if TYPE_CHECKING:
-    from heatsim.scenario.tables.model import Scenario
 
 # The largest width of a cell over that of its neighbour.
 GROWTH = 1.25
@@ -38,6 +38,25 @@ _SPOT, _DEPTH = 1.0 / 3.0, 0.5  # widths beside beams, in parts of the radius an
 _SAME = 1e-9  # planes nearer to each other than this part of the edge are one
 _SAMPLES = 64  # of the width between two planes, for its integral
 _TRIES = 40  # of the largest width, if there are too many cells
+
+
+class Divided(Protocol):
+    """What the cells of a domain follow from; attributes of a scenario."""
+
+    @property
+    def domain(self) -> Domain: ...  # noqa: D102
+    @property
+    def regions(self) -> Sequence[Shaped]: ...  # noqa: D102
+    @property
+    def sources(self) -> Sequence[Source]: ...  # noqa: D102
+    @property
+    def boundaries(self) -> Boundaries: ...  # noqa: D102
+    @property
+    def patches(self) -> Sequence[Patch]: ...  # noqa: D102
+    @property
+    def layers(self) -> Sequence[Layer]: ...  # noqa: D102
+    @property
+    def initial(self) -> object: ...  # noqa: D102
 
 
 class Mark(NamedTuple):
@@ -85,7 +104,7 @@ class AutomaticCells:
         return domain.model_copy(update={**tables, "cells": cells})
 
 
-def automatic_cells(scenario: "Scenario") -> AutomaticCells:
+def automatic_cells(scenario: Divided) -> AutomaticCells:
     """The cells of a scenario whose domain has ``cells = "auto"``.
 
     Raises:
@@ -166,7 +185,7 @@ def _between(start: float, end: float, first: float, last: float, widest: float)
     return np.asarray(found)
 
 
-def _is_single(scenario: "Scenario", axis: int, marks: Sequence[Mark]) -> bool:
+def _is_single(scenario: Divided, axis: int, marks: Sequence[Mark]) -> bool:
     """Whether nothing changes along an axis, so that one cell is exact."""
     domain, name = scenario.domain, AXES[axis]
     if domain.axial and axis == 1:
@@ -181,14 +200,18 @@ def _is_single(scenario: "Scenario", axis: int, marks: Sequence[Mark]) -> bool:
         return False
     if any(FACES.index(patch.face) // 2 == axis for patch in scenario.patches):
         return False
-    initial = scenario.initial.temperature
-    if not isinstance(initial, float) and (not hasattr(initial, "used") or name in initial.used):
+    initial = getattr(scenario.initial, "temperature", None)
+    if not isinstance(initial, float) and not (isinstance(initial, Expression) and name not in initial.used):
         return False
-    formulas = (function for _, function, _ in all_functions_in_time(scenario) if isinstance(function, SpaceFormula))
+    formulas = (
+        function
+        for _, function, _ in all_functions_in_time(cast(BaseModel, scenario))
+        if isinstance(function, SpaceFormula)
+    )
     return not any(name in formula.expression.used for formula in formulas)
 
 
-def _marks(scenario: "Scenario", axis: int) -> list[Mark]:
+def _marks(scenario: Divided, axis: int) -> list[Mark]:
     """What an axis has to resolve: parts, patches, layers, beams, and the faces of the domain."""
     domain = scenario.domain
     found = [*_of_parts(scenario, axis), *_of_beams(scenario, axis)]
@@ -212,15 +235,15 @@ def _marks(scenario: "Scenario", axis: int) -> list[Mark]:
     return found
 
 
-def _of_parts(scenario: "Scenario", axis: int) -> Iterator[Mark]:
+def _of_parts(scenario: Divided, axis: int) -> Iterator[Mark]:
     across = scenario.domain.across
     named: list[tuple[str, Shaped]] = [(f'region "{region.name}"', region) for region in scenario.regions]
     named += [(source.label, source) for source in scenario.sources]
     for name, part in named:
         heated = part in scenario.sources or any(source.region == part.name for source in scenario.sources)
         match part.shape:
-            case Box(min=low, max=high):
-                yield Mark(name, low[axis], high[axis], (high[axis] - low[axis]) / across, heated)
+            case Box(min=lows, max=highs):
+                yield Mark(name, lows[axis], highs[axis], (highs[axis] - lows[axis]) / across, heated)
             case Sphere(centre=centre, radius=radius):
                 low, high = centre[axis] - radius, centre[axis] + radius
                 yield Mark(name, low, high, (high - low) / (_CURVED * across), heated)
@@ -232,7 +255,7 @@ def _of_parts(scenario: "Scenario", axis: int) -> Iterator[Mark]:
                 yield Mark(name, low, high, width, heated)
 
 
-def _of_beams(scenario: "Scenario", axis: int) -> Iterator[Mark]:
+def _of_beams(scenario: Divided, axis: int) -> Iterator[Mark]:
     domain = scenario.domain
     for source in scenario.sources:
         beam: Beam | None = source.beam

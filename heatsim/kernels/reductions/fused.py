@@ -281,8 +281,8 @@ def _on_cpu(array: Sections, division: Labelling) -> Partials:
     labels = np.empty(0, np.uint8) if array.labels is None else array.labels.reshape(-1)
     mask = labels.dtype.type(division.mask & np.iinfo(labels.dtype).max)
     found = np.empty((array.count, parts, NUMBERS))
-    weights = (None, None) if array.weights is None else (array.weights.across, array.weights.along)
-    given: tuple[Any, ...] = (values, labels, mask, array.bounds, *weights)
+    across, along = (None, None) if array.weights is None else (array.weights.across, array.weights.along)
+    given = values, labels, mask, array.bounds, across, along
 
     def work(first: int, end: int) -> None:
         room, seen = np.empty((parts, 4, cpu_fused.LANES)), np.empty(parts, np.uint8)

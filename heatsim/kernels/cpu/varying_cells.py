@@ -24,7 +24,7 @@ def sum_varying_cells(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: 
     first, first_row = ints_at(plan.odd_first), row_number(plan, rows)
     xs, stencils = ints_at(plan.odd_x), ints_at(plan.odd_stencil)
     heat, neighbours = behind(reals_at(plan.heat, T), step * plan.heat_stride), around(plan, rows)
-    row = np.int64(0)
+    row, first_y, z = np.int64(0), wrap(rows.y, plan.ny), wrap(rows.z, plan.nz)
     while row < rows.size:
         odd, end = np.int64(first[first_row + row]), np.int64(first[first_row + row + 1])
         alike = _equal_rows(plan, first_row + row, rows.size - row)
@@ -35,7 +35,7 @@ def sum_varying_cells(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: 
             # A long run in each row, or a column of cells across the rows.
             columns = count if count < SHORTEST_RUN else np.int64(0)
             own = bytes_at(plan.own)[stencil]
-            place = (np.int64(xs[odd]), wrap(rows.y + row, plan.ny), wrap(rows.z, plan.nz))
+            place = (np.int64(xs[odd]), first_y + row, z)
             for column in range(columns):
                 cells = (stencil, (place[0] + column, place[1], place[2]))
                 _sum_varying_column(plan, T, cells, moved(neighbours, at + column), plan.sums + at + column, alike)
@@ -107,29 +107,51 @@ def _sum_run(plan: Any, T: Any, shift: int, cells: Any, here: int, around: Any, 
 
     ``cells``: the stencil, the place of the first cell, and the axis of the ring along which the cells lie.
     """
-    stencil, place, along = cells
+    stencil, _, _ = cells
     between, own = bytes_at(plan.between)[stencil], np.int64(bytes_at(plan.own)[stencil])
     c = behind(reals_at(plan.c, T), 7 * stencil)
     _clear(T, here + shift, sums, n)
     for side in range(6):
-        there, axis = around[side], _axis_of(plan, side // 2)
-        link, conductance, gains, facing = _factors(plan, side, axis, place, T)
-        # c has the order of the ring's axes if cells have several widths.
-        number = 2 * axis + side % 2 if plan.links_x else side
-        if between >> side & 1:
+        there = around[side]
+        if plan.links_x:
+            _add_side_graded(plan, T, shift, cells, side, here, there, (sums, n))
+        elif between >> side & 1:
             other = np.int64(bytes_at(plan.around)[6 * stencil + side])
-            contact = reals_at(plan.resistances, T)[own * plan.types + other]
-            contact *= reals_at(plan.weights, T)[6 * stencil + side]
             half, _, gain = half_cell(plan, T, own, side // 2)
             further, _, _ = half_cell(plan, T, other, side // 2)
-            half, further, gain = half * conductance, further * facing, gain * gains
             if half != 0 and further != 0:
+                contact = _contact(plan, T, stencil, side, own, other)
                 _add_between(plan, T, (own, half, gain, here), (other, further, there), contact, (sums, n))
-        elif plan.links_x and axis == along:
-            first = _of_plane(plan, LINK + side % 2, axis, place, T)
-            _add_within_graded(c[1 + number], first, T, here + shift, there + shift, (sums, n))
         else:
-            _add_within(c[1 + number] * link, T, here + shift, there + shift, (sums, n))
+            _add_within(c[1 + side], T, here + shift, there + shift, (sums, n))
+
+
+@compiled
+def _contact(plan: Any, T: Any, stencil: int, side: int, own: int, other: int) -> Any:
+    """The resistance of the contact towards a side."""
+    return reals_at(plan.resistances, T)[own * plan.types + other] * reals_at(plan.weights, T)[6 * stencil + side]
+
+
+@compiled
+def _add_side_graded(plan: Any, T: Any, shift: int, cells: Any, side: int, here: int, there: int, some: Any) -> None:
+    """Add what the neighbours towards one side give to cells of several widths; arguments as for :func:`_sum_run`."""
+    (stencil, place, along), axis = cells, _axis_of(plan, side // 2)
+    own, link = np.int64(bytes_at(plan.own)[stencil]), _of_plane(plan, LINK + side % 2, axis, place, T)
+    if bytes_at(plan.between)[stencil] >> side & 1:
+        other = np.int64(bytes_at(plan.around)[6 * stencil + side])
+        conductance, gains, facing = _half_factors(plan, side, axis, place, T)
+        half, _, gain = half_cell(plan, T, own, side // 2)
+        further, _, _ = half_cell(plan, T, other, side // 2)
+        half, further, gain = half * conductance, further * facing, gain * gains
+        if half != 0 and further != 0:
+            contact = _contact(plan, T, stencil, side, own, other)
+            _add_between(plan, T, (own, half, gain, here), (other, further, there), contact, some)
+        return
+    c = reals_at(plan.c, T)[7 * stencil + 1 + 2 * axis + side % 2]
+    if axis == along:
+        _add_within_graded(c, link, T, here + shift, there + shift, some)
+    else:
+        _add_within(c * link[0], T, here + shift, there + shift, some)
 
 
 @compiled
@@ -150,20 +172,16 @@ def _of_plane(plan: Any, factor: int, axis: int, place: Any, T: Any) -> Any:
 
 
 @compiled
-def _factors(plan: Any, side: int, axis: int, place: Any, T: Any) -> Any:
-    """Factors of a cell's link, of its half cell's conductance and gain, and of the facing half cell's conductance.
+def _half_factors(plan: Any, side: int, axis: int, place: Any, T: Any) -> Any:
+    """Factors of a half cell's conductance and gain, and of the facing half cell's conductance.
 
     ``side`` counts in the grid's axes, ``axis`` in the ring's. Beyond an end is the cell at the opposite end.
     """
-    one, far = type(T[0])(1.0), side % 2
-    if plan.links_x == 0:
-        return one, one, one, one
-    x, y, z = place
+    (x, y, z), far = place, side % 2
     step = 2 * far - 1
-    next_x, next_y, next_z = wrap(x + step, plan.nx), wrap(y + step, plan.ny), wrap(z + step, plan.nz)
-    facing = _of_plane(plan, HALF + 1 - far, axis, (next_x, next_y, next_z), T)[0]
-    link, half = _of_plane(plan, LINK + far, axis, place, T)[0], _of_plane(plan, HALF + far, axis, place, T)[0]
-    return link, half, _of_plane(plan, GAIN + far, axis, place, T)[0], facing
+    beyond = wrap(x + step, plan.nx), wrap(y + step, plan.ny), wrap(z + step, plan.nz)
+    facing = _of_plane(plan, HALF + 1 - far, axis, beyond, T)[0]
+    return _of_plane(plan, HALF + far, axis, place, T)[0], _of_plane(plan, GAIN + far, axis, place, T)[0], facing
 
 
 @compiled

@@ -279,8 +279,9 @@ def test_kernels_of_graded_grids_compile_without_warnings_and_nearly_without_spi
         kernel = compilation.build(spec, precision, "increments", grid, variant)
         result = compile_source(compilation.source(kernel.source), kernel.source, architecture, kernel.options)
         assert "warning" not in result.log, f"{variant}\n{result.log}"
-        # Patches that share cells miss up to six registers in 09, as on uniform grids; others than Hopper miss four.
-        allowed = 24 if variant.mixed else 8 if architecture == TUNED else 16
+        # Patches that share cells miss up to six registers in 09, as on uniform grids. Elsewhere four registers in
+        # memory cost less than fewer warps: 06 with several materials in float64.
+        allowed = 24 if variant.mixed else 16
         assert all(stack <= allowed for stack, _, _ in result.local_memory), f"{variant}\n{result.log}"
 
 

@@ -14,7 +14,7 @@
 
 // Threads per multiprocessor: the code for deferred cells must not reduce the number of warps.
 #if GRADED
-#define RESIDENT (sizeof(Real) == 4 ? (__CUDA_ARCH__ < 1000 ? 1024 : 896) : MIXED || __CUDA_ARCH__ != 900 ? 768 : 896)
+#define RESIDENT (sizeof(Real) == 4 ? (__CUDA_ARCH__ < 1000 ? 1024 : 896) : MIXED || __CUDA_ARCH__ != 900 ? 768 : 1024)
 #elif MIXED && __CUDA_ARCH__ < 1000
 #define RESIDENT (sizeof(Real) == 4 ? (__CUDA_ARCH__ == 750 ? 1024 : 1152) : 768)
 #elif __CUDA_ARCH__ == 750

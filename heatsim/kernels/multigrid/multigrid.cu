@@ -94,22 +94,26 @@ __device__ __forceinline__ unsigned int thread_number()
 #define LEVEL {link_x, link_y, link_z, ground, nx, ny, nz}
 
 // How the planes of an axis merge: the first plane of each of `count` coarse planes and the number of planes, then the coarse
-// plane of each plane; `soft` as in pairs.py.
+// plane of each plane; `soft` as in pairs.py: infinite for whole axes, where a shift takes less time than a load.
 struct Merged {
     const unsigned int* first;
     unsigned int count;
     float soft;
+    bool halves;
 
-    __device__ __forceinline__ unsigned int coarse(const unsigned int plane) const { return first[count + 1 + plane]; }
+    __device__ __forceinline__ unsigned int coarse(const unsigned int plane) const
+    {
+        return soft > 1e30f ? plane >> halves : first[count + 1 + plane];
+    }
 };
 
 #define MERGED_PARAMETERS                                                                                              \
     const unsigned int *__restrict__ planes_x, const unsigned int *__restrict__ planes_y,                              \
         const unsigned int *__restrict__ planes_z, const unsigned int coarse_nx, const unsigned int coarse_ny,         \
         const unsigned int coarse_nz, const float soft
-#define MERGED_X {planes_x, coarse_nx, soft}
-#define MERGED_Y {planes_y, coarse_ny, soft}
-#define MERGED_Z {planes_z, coarse_nz, soft}
+#define MERGED_X {planes_x, coarse_nx, soft, coarse_nx < nx}
+#define MERGED_Y {planes_y, coarse_ny, soft, coarse_ny < ny}
+#define MERGED_Z {planes_z, coarse_nz, soft, coarse_nz < nz}
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 start(LEVEL_PARAMETERS, const float* __restrict__ b, float* __restrict__ out, const float tau)

@@ -66,7 +66,7 @@ def build(
     if cells.size:
         if material is not None and surfaces is None:
             surfaces = _voxel_areas(grid, material, weighted(palette, contacts, exposed), void, periodic)
-        uneven = _between_half_cells(held, grid, palette, material, periodic)
+        uneven = _between_half_cells(held, grid, palette, contacts, material, periodic)
         surfaces_of_cells, areas = _weighted_surfaces(held, grid, material, surfaces, void, layering, uneven)
         _mark_interior(held, cells, periodic, surfaces_of_cells.cells if len(layering.cells) else None)
     half, resistance = _resistances(grid, palette, types, contacts)
@@ -150,18 +150,19 @@ def _between_half_cells(
     held: PaintedPlanes,
     grid: Grid,
     palette: Sequence[MaterialNumbers],
+    contacts: Contacts,
     material: NDArray[np.uint8] | None,
     periodic: tuple[bool, bool, bool],
 ) -> NDArray[np.int64]:
-    """The faces at which the factor of a plane is not that of the link: two materials, on axes of several widths."""
+    """The faces at which the factor of a plane is not that of the link, on axes of several widths.
+
+    There two conductivities meet, or parts with a contact resistance, also of one material.
+    """
     if grid.uniform or material is None:
         return np.zeros(0, dtype=np.int64)
-    pairs = np.array(
-        [
-            [None not in (a.conductivity, b.conductivity) and a.conductivity != b.conductivity for b in palette]
-            for a in palette
-        ]
-    )
+    conductivities = [one.conductivity for one in palette]
+    differ = [[None not in (a, b) and a != b for b in conductivities] for a in conductivities]
+    pairs = np.array(differ) | (resistances(range(len(palette)), contacts) > 0.0)
     local = cell_faces.between(held.grid(grid), material, pairs, held.periodic(periodic))
     plane = grid.cells[0] * grid.cells[1]
     faces = 3 * held.global_cells(local // 3, plane) + local % 3

@@ -78,7 +78,7 @@ def layered_slab(simulation: Simulation) -> Comparison:
     mode, grid = 4.134189896536774, simulation.plan.problem.grid
     layering = simulation.plan.problem.materials.layering
     node = layering.node_of(2, np.arange(grid.cell_count).reshape(grid.shape))
-    x, z = grid.centres(0), grid.centres(2)[:, None, None] + node * grid.spacing[2] / 2.0
+    x, z = grid.centres(0), grid.centres(2)[:, None, None] + node * grid.axes[2].widths[:, None, None] / 2.0
     decay = exp(-(pi**2 + mode**2) * simulation.time)
     return Comparison(300.0 + 100.0 * decay * np.cos(pi * x) * np.sin(mode * z), simulation.temperature)
 

@@ -2,7 +2,7 @@
 
 from math import pi
 
-from heatsim.verification import answers, bodies, materials
+from heatsim.verification import answers, bodies, materials, rings
 from heatsim.verification.case import Case, EndState, Quantity, Temperature, everywhere, one_temperature, probes
 
 _CELSIUS = 273.15
@@ -303,4 +303,18 @@ CASES = (
     Case("beam_through_void", "balance at surface", bodies.lit_slab, 130.0, 1e-4),
     Case("steady_orthotropic", "Carslaw & Jaeger §1.6", _above_300(materials.orthotropic_plate), 170.0, 3e-4),
     Case("steady_kirchhoff", "Carslaw & Jaeger §1.6", _above_300(materials.kirchhoff_slab), 500.0, 1e-3),
+    Case(
+        "finite_cylinder",
+        "Carslaw & Jaeger §1.15",
+        _above_300(rings.finite_cylinder),
+        100.0,
+        1e-3,
+        order=True,
+        end=one_temperature(300.0),
+    ),
+    Case("fuel_pin", "integrated twice", everywhere(rings.fuel_pin), 700.0, 2e-3, order=True),
+    Case("hollow_cylinder", "series resistances", everywhere(rings.hollow_cylinder), 160.0, 1e-11, 1e-5),
+    Case("graded_wall", "series resistances", everywhere(rings.graded_wall), 44.6, 1e-11, 1e-5),
+    Case("iso_10211_4", "ISO 10211 case 4", rings.bar_through_insulation, 1.0, 5e-3),
+    Case("bestest_gc10a", "IEA BESTEST GC10a", rings.slab_on_ground, 20.0, 5e-3),
 )

@@ -59,3 +59,38 @@ def sphere_series(biot: float, depth: Array, fourier: float, count: int = 40) ->
         weight = 4.0 * (np.sin(zeta) - zeta * np.cos(zeta)) / (2.0 * zeta - np.sin(2.0 * zeta))
         total = total + weight * exp(-(zeta**2) * fourier) * np.sinc(zeta * depth / pi)
     return total
+
+
+def bessel(order: int, values: Array) -> Array:
+    """J of a whole order, from Bessel's integral; exact to rounding for values up to 300."""
+    angles = (np.arange(256.0) + 0.5) * pi / 256.0
+    return np.asarray(np.cos(order * angles - values[..., None] * np.sin(angles)).mean(axis=-1))
+
+
+@cache
+def cylinder_eigenvalues(biot: float, count: int = 40) -> tuple[float, ...]:
+    """The roots of ζ·J₁(ζ) = Bi·J₀(ζ): one between each zero of J₁ and the next one of J₀ (Incropera, eq. 5.49c)."""
+
+    def crossing(function: Callable[[float], float], low: float, high: float) -> float:
+        sign = 1.0 if function(low) < 0.0 else -1.0
+        return root(lambda value: sign * function(value), low, high)
+
+    def of_order(order: int) -> Callable[[float], float]:
+        return lambda value: float(bessel(order, np.array(value)))
+
+    found = []
+    for n in range(count):
+        low = crossing(of_order(1), n * pi, (n + 0.5) * pi) if n else 0.0
+        high = crossing(of_order(0), (n + 0.5) * pi, (n + 1) * pi)
+        found.append(crossing(lambda zeta: zeta * of_order(1)(zeta) - biot * of_order(0)(zeta), low, high))
+    return tuple(found)
+
+
+def cylinder_series(biot: float, depth: Array, fourier: float) -> Array:
+    """(T − T∞)/(T0 − T∞) in a long cylinder with convection at radius 1 (Incropera, eq. 5.49a)."""
+    total = np.zeros_like(depth)
+    for zeta in cylinder_eigenvalues(biot):
+        even, odd = (float(bessel(order, np.array(zeta))) for order in (0, 1))
+        weight = 2.0 / zeta * odd / (even**2 + odd**2)
+        total = total + weight * exp(-(zeta**2) * fourier) * bessel(0, zeta * depth)
+    return total

@@ -7,10 +7,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
+import numpy as np
+
 from heatsim.errors import Interrupted, RunError
+from heatsim.grid import AXES
 from heatsim.run.method_override import method_override
 from heatsim.run.simulation import Simulation
-from heatsim.scenario import ADAPTIVE, load
+from heatsim.scenario import ADAPTIVE, Scenario, load
 from heatsim.solver.steady.steady_state import METHOD
 from heatsim.verification.case import LEAST_ORDER, Case, Comparison, EndState
 
@@ -154,8 +157,7 @@ def _with_method(case: Case, overrides: Sequence[str], method: str | None) -> li
 def _coarse(case: Case, overrides: Sequence[str], output: Path) -> Comparison:
     """The case with half as many cells along each axis of several cells, and four times the time step of "euler"."""
     scenario = load(case.path, overrides)
-    cells = [n if n == 1 else n // 2 for n in scenario.domain.cells]
-    coarser = [f"domain.cells={cells}"]
+    coarser = _coarse_cells(scenario)
     if scenario.time.method == "euler":
         dt = scenario.time.dt
         assert isinstance(dt, float), f"{case.path}: a case with an order gives its dt"
@@ -163,3 +165,15 @@ def _coarse(case: Case, overrides: Sequence[str], output: Path) -> Comparison:
     simulation = Simulation.from_scenario(case.path, [*overrides, *coarser], output=output)
     simulation.run()
     return case.quantity(simulation)
+
+
+def _coarse_cells(scenario: Scenario) -> list[str]:
+    """The overrides that join pairs of cells along each axis of several cells."""
+    domain = scenario.domain
+    found, rest = [], []
+    for name, axis, count in zip(AXES, domain.grid.axes, domain.cells, strict=True):
+        if getattr(domain, name) is not None:
+            found.append(f"domain.{name}={{ widths = {np.diff(axis.borders[::2]).tolist()} }}")
+        elif not (domain.axial and name == "y"):
+            rest.append(count if count == 1 else count // 2)
+    return [*found, f"domain.cells={rest}"] if rest else found

@@ -96,7 +96,7 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
             const Cells row_south = r == 0 ? south : current[r == 0 ? 0 : r - 1];
             const Cells row_north = r == ROWS - 1 || y + r == grid.ny - 1 ? north : current[r == ROWS - 1 ? r : r + 1];
 #if GRADED
-            const VectorLinks links = links_at(grid, c.planes, c, across[r], z);
+            const VectorLinks links = links_at(c, across[r], factors_along(grid, c.planes, z));
 #else
             const Coefficients& links = c;
 #endif

@@ -111,7 +111,7 @@ __device__ __forceinline__ Cells step_of(const Grid& grid, const Coefficients& c
 #else
     const Coefficients& of_this = of_step(c, sweep);
 #if GRADED
-    const VectorLinks links = links_at(grid, c.planes, of_this, across_at(grid, c.planes, of_this, own.x, own.y), own.z);
+    const VectorLinks links = links_at(of_this, across_at(grid, c.planes, of_this, own.x, own.y), factors_along(grid, c.planes, own.z));
 #else
     const Coefficients& links = of_this;
 #endif

@@ -221,14 +221,14 @@ __device__ __forceinline__ void step_column(const Grid& grid, const Coefficients
             sum = sum_linked(grid, c, brick, bytes, place, own, x, y, z, current, west, east, south, north, below, above);
         else
 #endif
-            sum = sum_plain(grid, c, own, z, current, west, east, south, north, below, above);
+            sum = sum_plain(c, own, factors_along(grid, planes_of(c), z), current, west, east, south, north, below, above);
         const Cells updated = finish(sweep, current, sum);
         store_others(next + place, updated, its_bytes);
         if (to_field) store_others(field, updated, its_bytes);
 #else
         const bool at_face = column.at_face || z == 0 || z == grid.nz - 1;
 #if GRADED
-        const VectorLinks links = links_at(grid, c.planes, of_this, across, z);
+        const VectorLinks links = links_at(of_this, across, factors_along(grid, c.planes, z));
 #else
         const Coefficients& links = of_this;
 #endif

@@ -109,10 +109,19 @@ __device__ __forceinline__ LinksAcross across_at(const Grid& grid, const Real* p
             mean.c3 * factor_at(grid, planes, 1, OF_LINK, y), mean.c4 * factor_at(grid, planes, 1, OF_LINK + 1, y)};
 }
 
-__device__ __forceinline__ VectorLinks links_at(const Grid& grid, const Real* planes, const Coefficients& mean,
-                                                const LinksAcross& across, int z)
+// The factors of the links along z. 06 for several materials loads them before it waits for the types of a plane.
+struct FactorsAlong {
+    Real below, above;
+};
+
+__device__ __forceinline__ FactorsAlong factors_along(const Grid& grid, const Real* planes, int z)
 {
-    return {across, mean.c5 * factor_at(grid, planes, 2, OF_LINK, z), mean.c6 * factor_at(grid, planes, 2, OF_LINK + 1, z)};
+    return {factor_at(grid, planes, 2, OF_LINK, z), factor_at(grid, planes, 2, OF_LINK + 1, z)};
+}
+
+__device__ __forceinline__ VectorLinks links_at(const Coefficients& mean, const LinksAcross& across, const FactorsAlong& along)
+{
+    return {across, mean.c5 * along.below, mean.c6 * along.above};
 }
 
 // Those of cell i of a vector. On uniform grids all cells have the same.
@@ -122,6 +131,9 @@ __device__ __forceinline__ Coefficients of_cell(const VectorLinks& links, int i)
     return {Real(0), across.west.at[i], across.east.at[i], across.south, across.north, links.below, links.above, {}};
 }
 #else
+struct FactorsAlong {};
+
+__device__ __forceinline__ FactorsAlong factors_along(const Grid&, const Real*, int) { return {}; }
 __device__ __forceinline__ const Coefficients& of_cell(const Coefficients& links, int) { return links; }
 #endif
 

@@ -66,9 +66,10 @@ __device__ __forceinline__ Own own_of(const Grid& grid, const Coefficients& c, c
     return own;
 }
 
-// Heat of a vector of plain cells in plane z from neighbours and sources; `west` and `east` are the values next to the vector.
-__device__ __forceinline__ Cells sum_plain(const Grid& grid, const Coefficients& c, const Own& own, int z, const Cells& T, Real west, Real east,
-                                           const Cells& south, const Cells& north, const Cells& below, const Cells& above)
+// Heat of a vector of plain cells from neighbours and sources. `along`: the factors of its plane; `west`, `east`: the values next to
+// the vector.
+__device__ __forceinline__ Cells sum_plain(const Coefficients& c, const Own& own, const FactorsAlong& along, const Cells& T, Real west,
+                                           Real east, const Cells& south, const Cells& north, const Cells& below, const Cells& above)
 {
 #if MATERIALS
     const Inner& k = own.inner;
@@ -77,7 +78,7 @@ __device__ __forceinline__ Cells sum_plain(const Grid& grid, const Coefficients&
     const Coefficients& mean = c;
 #endif
 #if GRADED
-    const VectorLinks links = links_at(grid, c.cell_types.planes, mean, own.across, z);
+    const VectorLinks links = links_at(mean, own.across, along);
 #else
     const Coefficients& links = mean;
 #endif

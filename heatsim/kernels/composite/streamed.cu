@@ -14,7 +14,7 @@
 
 // Threads per multiprocessor: the code for deferred cells must not reduce the number of warps.
 #if GRADED
-#define RESIDENT (sizeof(Real) == 4 ? (__CUDA_ARCH__ < 1000 ? 1024 : 896) : MIXED || __CUDA_ARCH__ != 900 ? 768 : 1024)
+#define RESIDENT (sizeof(Real) == 4 ? (__CUDA_ARCH__ < 1000 ? 1024 : 896) : MIXED || __CUDA_ARCH__ != 900 ? 768 : 896)
 #elif MIXED && __CUDA_ARCH__ < 1000
 #define RESIDENT (sizeof(Real) == 4 ? (__CUDA_ARCH__ == 750 ? 1024 : 1152) : 768)
 #elif __CUDA_ARCH__ == 750
@@ -64,6 +64,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const Real* const here = T + cell;
         const size_t next = cell + (z + 1 < grid.nz ? plane : over_the_end);
         const Cells above = load(T + next);
+        const FactorsAlong along = factors_along(grid, planes_of(c), z);
 
         // 4. Neighbours in y come from L1, in x from the adjacent lanes; the outermost lanes load theirs.
         const Cells south = load(here + to_south), north = load(here + to_north);
@@ -79,7 +80,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const VectorBytes bytes = load_bytes(c.cell_types, cell);
         if (first_type(bytes) != own.cell_type) own = own_of(grid, c, sweep, first_type(bytes), x_load, y_load);
         deferred |= not_plain(bytes) >> (7 - (z - z_begin));
-        const Cells sum = sum_plain(grid, c, own, z, current, west, east, south, north, below, above);
+        const Cells sum = sum_plain(c, own, along, current, west, east, south, north, below, above);
         if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, own.cell_type);
         if (tasks & STORES)
             store_once(T_new + cell, finish(sweep, start_of(sweep, cell, current), with_cell_heat(c.cell_types, cell, sum)));

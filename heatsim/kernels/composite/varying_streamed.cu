@@ -114,7 +114,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const Coefficients mean = inner_coefficients(c, cell_type);
 #if GRADED
         const Real* const planes = c.cell_types.planes;
-        const VectorLinks links = links_at(grid, planes, mean, across_at(grid, planes, mean, x_load, y_load), z);
+        const VectorLinks links = links_at(mean, across_at(grid, planes, mean, x_load, y_load), factors_along(grid, planes, z));
 #else
         const Coefficients& links = mean;
 #endif

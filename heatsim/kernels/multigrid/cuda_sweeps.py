@@ -33,9 +33,9 @@ Compile = Callable[[str, Mapping[str, str | int]], Any]
 Record = Callable[[Callable[[], object]], Any]
 
 
-def macros(precision: str) -> dict[str, str | int]:
-    """What multigrid.cu wants defined, for links of a precision."""
-    return {"LINK": REAL[precision], "THREADS": THREADS}
+def macros(precision: str, pairs: bool = False) -> dict[str, str | int]:
+    """What multigrid.cu wants defined, for links of a precision; ``pairs``: whether planes merge in any pairs."""
+    return {"LINK": REAL[precision], "THREADS": THREADS, "PAIRS": int(pairs)}
 
 
 def source() -> str:
@@ -52,6 +52,11 @@ def compile_function(name: str, defined: Mapping[str, str | int]) -> Any:
 def _module(definitions: tuple[str, ...]) -> Any:
     # Unlike in steps, whose bits are compared, products and sums may be contracted.
     return binaries.load(source(), ("--std=c++17", *definitions))
+
+
+def _any_pairs(factors: Factors) -> bool:
+    """Whether planes of an axis merge in pairs; else whole axes do."""
+    return any(isinstance(factor, Pairs) for factor in factors)
 
 
 class CudaSweeps(WholeLevels):
@@ -75,7 +80,7 @@ class CudaSweeps(WholeLevels):
             compile_function: gives a function of multigrid.cu, which is called with blocks, threads and arguments.
             team: the ranks that share the levels that have a slab; their sums are collective.
         """
-        self._compile = cache(lambda name, precision: compile_function(name, macros(precision)))
+        self._compile = cache(lambda name, precision, pairs: compile_function(name, macros(precision, pairs)))
         self._device, self._record, self._team = device, record, team
         self._sums: dict[tuple[tuple[int, int, int], int], SumOver] = {}
         self._tables: WeakKeyDictionary[Pairs, Any] = WeakKeyDictionary()
@@ -125,14 +130,16 @@ class CudaSweeps(WholeLevels):
         """See :class:`LevelSweeps`."""
         width = pairs_of(factors[0], A.shape[2]).widest
         merged = self._merged(A, factors)
-        self._launch("restrict_residual", width * out.size, A, T, b, out, *merged, np.uint32(width))
+        pairs = _any_pairs(factors)
+        self._launch("restrict_residual", width * out.size, A, T, b, out, *merged, np.uint32(width), pairs=pairs)
 
     def smooth_corrected(
         self, A: Operator, T: Any, correction: Any, factors: Factors, b: Any, out: Any, tau: float
     ) -> None:
         """See :class:`LevelSweeps`; in one pass."""
         merged = self._merged(A, factors)
-        self._launch("smooth_corrected", A.size, A, T, correction, b, out, np.float32(tau), *merged)
+        pairs = _any_pairs(factors)
+        self._launch("smooth_corrected", A.size, A, T, correction, b, out, np.float32(tau), *merged, pairs=pairs)
 
     def multiply(self, A: Operator, matrix: Any, b: Any, out: Any) -> None:
         """See :class:`LevelSweeps`."""
@@ -140,7 +147,8 @@ class CudaSweeps(WholeLevels):
 
     def coarsen(self, A: Operator, out: Operator, factors: Factors) -> None:
         """See :class:`LevelSweeps`."""
-        self._launch("coarsen", out.size, A, *out.links, out.ground, *self._merged(A, factors))
+        merged = self._merged(A, factors)
+        self._launch("coarsen", out.size, A, *out.links, out.ground, *merged, pairs=_any_pairs(factors))
 
     def mean_links(self, A: Operator) -> tuple[float, float, float]:
         """See :class:`LevelSweeps`."""
@@ -232,13 +240,13 @@ class CudaSweeps(WholeLevels):
             self._tables[pairs] = self._device.xp.asarray(table)
         return self._tables[pairs]
 
-    def _launch(self, name: str, threads: int, A: Operator, *arguments: Any) -> None:
+    def _launch(self, name: str, threads: int, A: Operator, *arguments: Any, pairs: bool = False) -> None:
         """A function that looks at the operator."""
         level = (*A.links, A.ground, *map(np.uint32, A.shape[::-1]))
-        self._call(name, _PRECISION[A.ground.dtype.itemsize], threads, *level, *arguments)
+        self._call(name, _PRECISION[A.ground.dtype.itemsize], threads, *level, *arguments, pairs=pairs)
 
-    def _call(self, name: str, precision: str, threads: int, *arguments: Any) -> None:
-        self._compile(name, precision)((-(-threads // THREADS),), (THREADS,), arguments)
+    def _call(self, name: str, precision: str, threads: int, *arguments: Any, pairs: bool = False) -> None:
+        self._compile(name, precision, pairs)((-(-threads // THREADS),), (THREADS,), arguments)
 
 
 @dataclass(frozen=True, eq=False)

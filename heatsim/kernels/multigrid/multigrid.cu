@@ -7,7 +7,8 @@
 //
 // The quotients of conjugate gradients stay on the device, among the scalars, so a whole step is queued without waiting.
 //
-// Macros: LINK (float or double: links, ground and right-hand side of the finest level), THREADS.
+// Macros: LINK (float or double: links, ground and right-hand side of the finest level), THREADS, PAIRS (planes of cells merge in
+// any pairs, not whole axes).
 
 typedef LINK Link;
 
@@ -94,7 +95,7 @@ __device__ __forceinline__ unsigned int thread_number()
 #define LEVEL {link_x, link_y, link_z, ground, nx, ny, nz}
 
 // How the planes of an axis merge: the first plane of each of `count` coarse planes and the number of planes, then the coarse
-// plane of each plane; `soft` as in pairs.py: infinite for whole axes, where a shift takes less time than a load.
+// plane of each plane; `soft` as in pairs.py. Without PAIRS whole axes merge: a shift takes less time than a load.
 struct Merged {
     const unsigned int* first;
     unsigned int count;
@@ -103,7 +104,11 @@ struct Merged {
 
     __device__ __forceinline__ unsigned int coarse(const unsigned int plane) const
     {
-        return soft > 1e30f ? plane >> halves : first[count + 1 + plane];
+#if PAIRS
+        return first[count + 1 + plane];
+#else
+        return plane >> halves;
+#endif
     }
 };
 

@@ -123,7 +123,8 @@ def test_energy_closes_with_beams_on_shared_cells(tmp_path: Path, precision: str
     simulation, row = run(tmp_path, text, f"solver.precision={precision}")
     turned_over = fsum(map(abs, row.values()))
     assert abs(row["residual"]) < (1e-12 if precision == "float64" else 1e-4) * turned_over
-    free = 0.06 * 0.05 - sum(each.area for each in simulation.plan.problem.scenario.patches)
+    scenario = simulation.plan.problem.scenario
+    free = 0.06 * 0.05 - sum(each.area(scenario.grid) for each in scenario.patches)
     rest = row["z_max"] - row["film"] - row["held"] - row["hot"]
     assert rest == pytest.approx(2e3 * free * 2.0, rel=1e-10 if precision == "float64" else 1e-4)
 

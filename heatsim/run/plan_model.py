@@ -163,9 +163,9 @@ def _conditions(problem: HeatProblem) -> Iterator[str]:
     for words, faces in alike.items():
         yield f"face         {', '.join(faces)}: {words}"
     for patch in scenario.patches:
-        on_grid = patch.area_on_grid(scenario.grid)
+        given, on_grid = patch.area(scenario.grid), patch.area_on_grid(scenario.grid)
         yield (
-            f"patch        {patch.name}: {condition_in_words(patch.condition, unit, end)}; {area(patch.area)} on "
+            f"patch        {patch.name}: {condition_in_words(patch.condition, unit, end)}; {area(given)} on "
             f"{patch.face}, {area(on_grid)} on the grid"
         )
     for surface in scenario.surfaces:

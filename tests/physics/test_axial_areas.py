@@ -1,10 +1,11 @@
-"""Smooth areas of bodies that are turned around an axis."""
+"""Areas of bodies that are turned around an axis: smooth surfaces, and patches whose edges lie within cells."""
 
 import tomllib
 from math import pi
 
 import pytest
 
+from heatsim import Simulation
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import parse
 
@@ -56,3 +57,50 @@ def test_contacts_and_surfaces_towards_void_are_contours_times_their_circumferen
     materials = HeatProblem.from_scenario(parse(tomllib.loads(text), "body.toml")).materials
     (found,) = materials.surface_areas.values()
     assert found == pytest.approx(area, rel=3e-4 if "sphere" in shape else 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("face", "low", "high", "area"),
+    [
+        ("z_max", [0.0213, -0.5], [0.0537, 0.5], pi * (0.0537**2 - 0.0213**2)),
+        ("z_min", [0.01, -0.5], [0.0301, 0.5], pi * (0.0301**2 - 0.01**2)),
+        ("x_max", [-0.5, 0.0123], [0.5, 0.0411], 2.0 * pi * 0.1 * 0.0288),
+        ("x_min", [-0.5, 0.0], [0.5, 0.0411], 2.0 * pi * 0.01 * 0.0411),
+    ],
+)
+@pytest.mark.parametrize("cells", ["cells = [9, 6]", "cells = [9]\nz = { widths = [0.01, 0.02, 0.005, 0.015] }"])
+def test_the_flux_of_a_ring_enters_through_its_area(
+    face: str, low: list[float], high: list[float], area: float, cells: str
+) -> None:
+    size = "size = [0.09]" if "widths" in cells else "size = [0.09, 0.05]"
+    text = f"""
+[domain]
+symmetry = "axial"
+origin = [0.01, 0.0]
+{size}
+{cells}
+[material]
+conductivity = 10.0
+density = 1000.0
+specific_heat = 500.0
+[boundaries]
+{"x_min" if face != "x_min" else "x_max"} = {{ type = "temperature", value = 300.0 }}
+[[patches]]
+name = "ring"
+face = "{face}"
+rectangle = {{ min = {low}, max = {high} }}
+type = "flux"
+value = 1000.0
+[time]
+method = "steady"
+[solver]
+device = "cpu"
+precision = "float64"
+"""
+    simulation = Simulation.from_dict(tomllib.loads(text), in_memory=True)
+    simulation.run()
+    (patch,) = simulation.plan.problem.scenario.patches
+    assert simulation.state.steady is not None
+    assert simulation.state.steady.flows.patches["ring"] == pytest.approx(1000.0 * area, rel=1e-9)
+    assert patch.area(simulation.plan.problem.grid) == pytest.approx(area, rel=1e-12)
+    assert patch.area_on_grid(simulation.plan.problem.grid) == pytest.approx(area, rel=1e-9)

@@ -1,5 +1,6 @@
 """Patches: rectangles on a face, each with a condition."""
 
+from math import pi
 from typing import Annotated
 
 import numpy as np
@@ -80,8 +81,8 @@ class Patch(BaseModel):
     def coverage(self, grid: Grid) -> tuple[Array, Array]:
         """The covered fraction of the width of each cell, along the face's two axes in the order x, y, z.
 
-        The covered fraction of a cell's face is the product of both. An edge of the patch that differs from an edge of
-        a cell only by rounding counts as equal.
+        Of rings it is the fraction of their area. The covered fraction of a cell's face is the product of both. An edge
+        of the patch that differs from an edge of a cell only by rounding counts as equal.
         """
         u, v = (
             _covered(grid, axis, low, high)
@@ -89,11 +90,12 @@ class Patch(BaseModel):
         )
         return u, v
 
-    @property
-    def area(self) -> float:
-        """The area in m²."""
+    def area(self, grid: Grid) -> float:
+        """The area in m² of the rectangle, or of the ring that it is in an axial domain."""
         (u_min, v_min), (u_max, v_max) = self.rectangle.min, self.rectangle.max
-        return (u_max - u_min) * (v_max - v_min)
+        if not grid.radial:
+            return (u_max - u_min) * (v_max - v_min)
+        return pi * (u_max**2 - u_min**2) if self.face[0] == "z" else self._around(grid) * (v_max - v_min)
 
     def area_on_grid(self, grid: Grid) -> float:
         """The area in m² on the grid: the sum over the covered parts of the cells."""
@@ -101,7 +103,13 @@ class Patch(BaseModel):
             float(covered.sum()) * axis.spacing if axis.uniform else float((covered * axis.measures).sum())
             for covered, axis in zip(self.coverage(grid), (grid.axes[at] for at in face_axes(self.face)), strict=True)
         )
-        return u * v
+        return self._around(grid) * u * v
+
+    def _around(self, grid: Grid) -> float:
+        """The circumference in m of an axial face across x; 1 for other faces."""
+        if not grid.radial or self.face[0] != "x":
+            return 1.0
+        return 2.0 * pi * float(grid.axes[0].borders[-1 if self.face == "x_max" else 0])
 
     @field_validator("name", mode="after")
     @classmethod
@@ -133,4 +141,10 @@ def _covered(grid: Grid, axis: int, low: float, high: float) -> Array:
     else:
         first, last = (float(grid.axes[axis].places(edge)) for edge in (low, high))
     first, last = (float(round(edge)) if abs(edge - round(edge)) <= TOLERANCE else edge for edge in (first, last))
-    return np.diff(np.clip(np.arange(n + 1, dtype=np.float64), first, last))
+    covered = np.diff(np.clip(np.arange(n + 1, dtype=np.float64), first, last))
+    if grid.radial and axis == 0:
+        # The mean radius of the covered part over that of the ring.
+        ends = [np.clip(edge - np.arange(n), 0.0, 1.0) for edge in (first, last)]
+        twice, widths = 2.0 * grid.axes[0].borders[:-1], grid.axes[0].widths
+        covered *= (twice + widths * (ends[0] + ends[1])) / (twice + widths)
+    return np.asarray(covered)

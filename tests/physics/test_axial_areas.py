@@ -1,7 +1,7 @@
 """Areas of bodies that are turned around an axis: smooth surfaces, and patches whose edges lie within cells."""
 
 import tomllib
-from math import pi
+from math import exp, pi
 
 import pytest
 
@@ -104,3 +104,28 @@ precision = "float64"
     assert simulation.state.steady.flows.patches["ring"] == pytest.approx(1000.0 * area, rel=1e-9)
     assert patch.area(simulation.plan.problem.grid) == pytest.approx(area, rel=1e-12)
     assert patch.area_on_grid(simulation.plan.problem.grid) == pytest.approx(area, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("value", "power"),
+    [
+        ("1000*x", 2000.0 * pi * 0.1**3 / 3.0),
+        ("1000*exp(-x/0.02)", 2000.0 * pi * (4e-4 - (4e-4 + 0.002) * exp(-5.0))),
+        ("where(x < 0.033, 1000, 0)", 1000.0 * pi * 0.033**2),
+    ],
+)
+def test_a_flux_that_varies_along_the_radius_has_its_integral(value: str, power: float) -> None:
+    document = {
+        "domain": {"symmetry": "axial", "size": [0.1, 0.05], "cells": [7, 3]},
+        "material": {"conductivity": 10.0, "density": 1000.0, "specific_heat": 500.0},
+        "boundaries": {
+            "z_min": {"type": "temperature", "value": 300.0},
+            "z_max": {"type": "flux", "value": value},
+        },
+        "time": {"method": "steady"},
+        "solver": {"device": "cpu", "precision": "float64"},
+    }
+    simulation = Simulation.from_dict(document, in_memory=True)
+    simulation.run()
+    assert simulation.state.steady is not None
+    assert simulation.state.steady.flows.faces["z_max"] == pytest.approx(power, rel=1e-6)

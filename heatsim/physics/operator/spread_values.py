@@ -1,7 +1,7 @@
 """Values that vary over the cells of a surface, as mixtures of fixed values, the levels: each cell has parts of two."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -108,6 +108,7 @@ class SurfacePoints:
         own: the cells in own planes, by their places in the arrays.
         order: the places of the own cells among the cells of all ranks, in the order of a run on one rank; ascending.
         count: the number of cells of all ranks.
+        turned: whether the rectangles are turned around the axis x = 0, so that their area grows with x.
     """
 
     low: Array
@@ -119,6 +120,7 @@ class SurfacePoints:
     own: NDArray[np.intp]
     order: NDArray[np.intp]
     count: int
+    turned: bool
 
     @classmethod
     def on_face(cls, materials: CellTypes, boundary: Boundary, faces: BoundaryFaces, varies: bool) -> "SurfacePoints":
@@ -139,7 +141,7 @@ class SurfacePoints:
                 highs[other] = np.minimum(highs[other], patch.rectangle.max[place])
         conductance, every = 1.0 / faces.resistances(materials), np.arange(len(faces))
         points = points_in(lows, highs, condition)
-        return cls(lows, highs, points, conductance, varies, EVERYTHING, every, every, len(faces))
+        return cls(lows, highs, points, conductance, varies, EVERYTHING, every, every, len(faces), grid.radial)
 
     def highest(self, number: float) -> float:
         """The highest number of all ranks. Collective."""
@@ -226,7 +228,7 @@ class _Key:
         in_space = [factor for factor, in_place in products if in_place.used]
         time, span = self._largest(cells, products, in_space)
         most = int(_PARTS / np.sqrt(max(cells.count, 1)))  # the edge of a jump passes about √n of n cells
-        found = means_over(self.value.expression.with_values(t=time), cells.low, cells.high, most, cells.highest)
+        found = self._means(cells, time, most)
         self._check(cells, found, time)
         (lowest, low), (highest, high) = (_extreme(cells, found, sign) for sign in (1.0, -1.0))
         ends = [self.value.at_point(*point) for point in (low, high)]
@@ -251,6 +253,20 @@ class _Key:
             edges = np.array([float(level.at(np.zeros(1))[0]) for level in levels])
             within = _part_of_flux(values, edges[below], edges[below + 1], cells.conductance)
         return Levels(names, levels, below, within)
+
+    def _means(self, cells: SurfacePoints, time: float, most: int) -> SpaceMeans:
+        """The means of the value over the cells' surfaces at a time in s. Collective.
+
+        At most ``most`` cells are looked at in parts. The mean of f over a ring is the mean of x·f along x, over the
+        mean radius.
+        """
+        expression = self.value.expression
+        found = means_over(expression.with_values(t=time), cells.low, cells.high, most, cells.highest)
+        if not cells.turned or "x" not in expression.used:
+            return found
+        weighted = means_over(expression.times("x").with_values(t=time), cells.low, cells.high, most, cells.highest)
+        means = weighted.means * 2.0 / (cells.low[0] + cells.high[0])
+        return replace(found, means=np.clip(means, found.lowest, found.highest))
 
     def _largest(
         self, cells: SurfacePoints, products: Products, in_space: Sequence[TimeFunction]

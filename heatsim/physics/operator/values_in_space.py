@@ -210,4 +210,5 @@ def _towards_void(
         own=np.flatnonzero(np.concatenate(is_own)),
         order=np.concatenate(order),
         count=int(counts.sum()),
+        turned=grid.radial,
     )

@@ -26,6 +26,7 @@ def describe_model(problem: HeatProblem) -> list[str]:
     """One line for each thing that the scenario describes."""
     scenario = problem.scenario
     return [
+        *_cells(scenario),
         *_initial(scenario),
         *_materials(problem),
         *_regions(problem),
@@ -37,6 +38,19 @@ def describe_model(problem: HeatProblem) -> list[str]:
         *_sources(problem),
         *(f"probe        {probe.name}: {_probe(probe, scenario)}" for probe in scenario.probes),
     ]
+
+
+def _cells(scenario: Scenario) -> Iterator[str]:
+    """Which parts set the finest cells along each axis, if heatsim found the cells."""
+    found = scenario.automatic
+    if found is not None:
+        each = zip(AXES, found.cells, found.finest, found.borders, strict=True)
+        texts = (
+            f"along {axis} {count}, the finest of {length(float(np.diff(borders).min()))} for {owner}"
+            for axis, count, owner, borders in each
+            if count > 1
+        )
+        yield f"cells        found by heatsim: {'; '.join(texts) or 'one, because nothing changes in space'}"
 
 
 def _initial(scenario: Scenario) -> Iterator[str]:

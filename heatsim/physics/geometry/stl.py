@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from heatsim.counts import counted
 from heatsim.grid import Grid
 from heatsim.physics.geometry.counted import places
-from heatsim.physics.geometry.stl_file import read_triangles
 from heatsim.physics.geometry.winding import Winding
 from heatsim.scenario import Stl
 from heatsim.scenario.files import InputFile
 from heatsim.scenario.messages import show
+from heatsim.scenario.stl_file import read_triangles
 from heatsim.scenario.values.quantities import LARGEST
 
 # Fraction of the part's size: corners nearer than this are merged if the surface is open. Programs that write

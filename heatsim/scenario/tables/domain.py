@@ -15,14 +15,14 @@ from heatsim.scenario.tables.materials import MaterialName
 from heatsim.scenario.values.quantities import COORDINATE, LENGTH
 
 # The most cells of an axis with a table of its own: each has a width of its own.
-_MOST_PLANES = 100_000
+MOST_PLANES = 100_000
 # How many times as wide as its neighbour a cell may be: truncation errors grow with it.
 _MOST_GROWTH = 2.0
 _MOST_ACROSS = 1_000
 _EQUAL = 1e-12  # widths whose parts differ by less are equal
 # The entries of an axial domain along y: one cell, whose middle is 0.
 _OF_Y: Mapping[str, float | int] = {"size": 1.0, "cells": 1, "origin": -0.5}
-_NARROWEST = 1e-9  # a narrower cell, as a part of the largest coordinate, is not exact enough
+NARROWEST = 1e-9  # a narrower cell, as a part of the largest coordinate, is not exact enough
 _AGREE = 1e-9  # how far `size` may differ from the sum of the widths, as a part of it
 
 
@@ -31,14 +31,14 @@ def _read_widths(value: object) -> tuple[float, ...] | None:
         return None
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:
         raise ValueError(f"got {show(value)}; a list of lengths in m is expected, one for each plane of cells")
-    if len(value) > _MOST_PLANES:
-        raise ValueError(f"got {len(value):,} widths; at most {_MOST_PLANES:,} are allowed")
+    if len(value) > MOST_PLANES:
+        raise ValueError(f"got {len(value):,} widths; at most {MOST_PLANES:,} are allowed")
     return tuple(read_entries(value, LENGTH))
 
 
 def _read_planes(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_PLANES:
-        raise ValueError(f"got {show(value)}; a whole number of cells from 1 to {_MOST_PLANES:,} is expected")
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_PLANES:
+        raise ValueError(f"got {show(value)}; a whole number of cells from 1 to {MOST_PLANES:,} is expected")
     return value
 
 
@@ -86,7 +86,7 @@ class Interval(BaseModel):
     model_config = STRICT
 
     to: Coordinate = Field(examples=['to = "20 mm"'], description="Coordinate where the interval ends")
-    cells: Annotated[int, PlainValidator(_read_planes), Form("whole number from 1", (1, _MOST_PLANES))] = Field(
+    cells: Annotated[int, PlainValidator(_read_planes), Form("whole number from 1", (1, MOST_PLANES))] = Field(
         examples=["cells = 40"], description="Cells of the interval"
     )
     growth: Annotated[float, PlainValidator(_read_growth), Form("0.5 to 2")] = Field(
@@ -133,8 +133,8 @@ class AxisCells(BaseModel):
     def faults(self, origin: float) -> list[InitErrorDetails]:
         """What is wrong with the cells if the first one begins at ``origin``, in m; nothing if all could be read."""
         total = sum(interval.cells for interval in self.intervals or ())
-        if total > _MOST_PLANES:
-            return [fault(f"got {total:,} cells in all; at most {_MOST_PLANES:,} are allowed", ("intervals",))]
+        if total > MOST_PLANES:
+            return [fault(f"got {total:,} cells in all; at most {MOST_PLANES:,} are allowed", ("intervals",))]
         found, start = [], origin
         for number, interval in enumerate(self.intervals or ()):
             if interval.to <= start:
@@ -142,7 +142,7 @@ class AxisCells(BaseModel):
                 found.append(fault(message, ("intervals", number, "to")))
             start = max(interval.to, start)
         borders = self.borders(origin)
-        if not found and np.diff(borders).min() <= _NARROWEST * np.abs(borders).max():
+        if not found and np.diff(borders).min() <= NARROWEST * np.abs(borders).max():
             found.append(fault("some cells are narrower than a billionth of the largest coordinate; make them wider"))
         return found
 

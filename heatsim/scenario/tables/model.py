@@ -17,7 +17,7 @@ from pydantic import (
 from heatsim.grid import Grid
 from heatsim.scenario.files import InputFile
 from heatsim.scenario.messages import fault, missing_key, refuse
-from heatsim.scenario.tables.automatic import automatic_cells
+from heatsim.scenario.tables.automatic import AutomaticCells, automatic_cells
 from heatsim.scenario.tables.boundaries import Boundaries
 from heatsim.scenario.tables.contacts import Contact
 from heatsim.scenario.tables.domain import Domain
@@ -145,6 +145,7 @@ class Scenario(BaseModel):
     )
     _path: Path = PrivateAttr(default_factory=Path)
     _hints: tuple[str, ...] = PrivateAttr(default=())
+    _automatic: AutomaticCells | None = PrivateAttr(default=None)
 
     @property
     def path(self) -> Path:
@@ -160,6 +161,11 @@ class Scenario(BaseModel):
     def grid(self) -> Grid:
         """The cells of the domain."""
         return self.domain.grid
+
+    @property
+    def automatic(self) -> AutomaticCells | None:
+        """The cells that heatsim found for a domain that leaves them to it; None if the scenario gives them."""
+        return self._automatic if self._automatic is not None and self._automatic.cells == self.domain.cells else None
 
     @property
     def input_files(self) -> tuple[Path, ...]:
@@ -264,6 +270,7 @@ class Scenario(BaseModel):
             except ValueError as error:
                 refuse([fault(str(error), ("domain", "cells"))])
             object.__setattr__(self, "domain", found.domain(self.domain))
+            self._automatic = found
         return self
 
     @model_validator(mode="after")

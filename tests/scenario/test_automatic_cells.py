@@ -1,0 +1,230 @@
+"""`domain.cells = "auto"`: cells follow parts, gaps, layers, beams and formulas; what is refused; the round trip."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from refusals import mistakes_of
+
+from heatsim import Simulation
+from heatsim.grid import AXES
+from heatsim.physics.estimates.other_grids import GridChoice
+from heatsim.scenario import Scenario, load, parse
+from heatsim.scenario.documents.resolved import write_resolved
+from heatsim.study.definition import read
+
+BASE = """
+time.end = 10.0
+initial.temperature = {initial}
+materials.a = {{ conductivity = 1.0, density = 1000.0, specific_heat = 1000.0 }}
+materials.b = {{ conductivity = 100.0, density = 1000.0, specific_heat = 1000.0 }}
+
+[domain]
+size = [0.1, 0.08, 0.02]
+cells = "auto"
+material = "a"
+{domain}
+{more}
+"""
+WARM = 'boundaries.z_max = { type = "convection", coefficient = 10.0, ambient = 300.0 }'
+SLAB = '[[regions]]\nname = "slab"\nmaterial = "b"\nbox = { min = [0.0, 0.0, 0.002], max = [0.1, 0.08, 0.0022] }'
+SPOT = '[[sources]]\nbeam = { face = "z_max", power = 5.0, radius = "2 mm", path = [[0.02, 0.02]]'
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+def text(more: str = "", domain: str = "", initial: str = "300.0") -> str:
+    tables = [line for line in more.split("\n") if line.startswith("boundaries")]
+    rest = "\n".join(line for line in more.split("\n") if line not in tables)
+    return "\n".join(tables) + BASE.format(more=rest, domain=domain, initial=initial)
+
+
+def found(more: str = "", domain: str = "", initial: str = "300.0") -> Scenario:
+    return parse(tomllib.loads(text(more, domain, initial)), "auto.toml")
+
+
+def widths(scenario: Scenario, axis: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return scenario.grid.axes[axis].widths
+
+
+def neighbours(scenario: Scenario) -> float:
+    """The largest ratio of the widths of neighbours."""
+    ratios = [np.exp(np.abs(np.diff(np.log(axis.widths)))).max(initial=1.0) for axis in scenario.grid.axes]
+    return float(max(ratios))
+
+
+def test_axes_along_which_nothing_changes_have_one_cell() -> None:
+    assert found().domain.cells == (1, 1, 1)
+    assert found(WARM).domain.cells[:2] == (1, 1)
+    region = '[[regions]]\nname = "all"\nmaterial = "b"\neverywhere = true'
+    assert found(region).domain.cells == (1, 1, 1)
+    assert found("boundaries.x_min.type = 'periodic'\nboundaries.x_max.type = 'periodic'").domain.cells == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("more", "initial"),
+    [
+        ("", '"300 + 10*y"'),
+        ('[[sources]]\npower = 1.0\ndistribution = "exp(-y/0.01)"', "300.0"),
+        ('boundaries.z_max = { type = "flux", value = "1000*y" }', "300.0"),
+        ('[[layers]]\nname = "foil"\nmaterial = "b"\nthickness = "1 um"\nplane = { axis = "y", at = 0.0 }', "300.0"),
+        (f"{SPOT} }}", "300.0"),
+    ],
+)
+def test_axes_along_which_something_changes_have_several(more: str, initial: str) -> None:
+    assert found(more, initial=initial).domain.cells[1] >= 8
+
+
+def test_parts_end_between_cells_and_have_enough_of_them() -> None:
+    gap = SLAB.replace("slab", "lid").replace("0.0022]", "0.0055]").replace("0.002]", "0.0023]")
+    scenario = found(f"{WARM}\n{SLAB}\n{gap}")
+    borders = np.array(scenario.grid.borders[2])
+    for low, high in ((0.0, 0.002), (0.002, 0.0022), (0.0022, 0.0023), (0.0023, 0.0055), (0.0055, 0.02)):
+        at = [int(np.argmin(np.abs(borders - place))) for place in (low, high)]
+        np.testing.assert_allclose(borders[at], [low, high], atol=1e-15)
+        assert at[1] - at[0] >= 4
+        assert (at[1] - at[0]) % 2 == 0
+    assert scenario.automatic is not None
+    assert scenario.automatic.finest[2] == 'the gap between region "slab" and region "lid"'
+    assert neighbours(scenario) <= 1.35
+    assert len(widths(found(f"{WARM}\n{SLAB}\n{gap}", "across = 8"), 2)) > len(borders)
+
+
+def test_cells_beside_layers_are_at_least_as_wide() -> None:
+    foil = '[[layers]]\nname = "foil"\nmaterial = "b"\nthickness = "0.1 mm"\nplane = { axis = "z", at = 0.0022 }'
+    axis = found(f"{WARM}\n{SLAB}\n{foil}").grid.axes[2]
+    at = int(np.argmin(np.abs(axis.borders - 0.0022)))
+    # The slab alone has cells of 0.05 mm.
+    assert axis.borders[at] == pytest.approx(0.0022)
+    assert axis.widths[at - 1 : at + 1].min() >= 0.0001 * (1.0 - 1e-12)
+    board_document = tomllib.loads((SCENARIOS / "circuit_board.toml").read_text(encoding="utf-8"))
+    board_document["domain"]["cells"] = "auto"
+    board = parse(board_document, SCENARIOS / "circuit_board.toml")
+    assert board.grid.cell_count < 480_000 / 3
+
+
+def test_layers_thicker_than_their_cells_can_be_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(
+        text(
+            f'{SLAB}\n[[layers]]\nname = "f"\nmaterial = "b"\nthickness = "3 mm"\nplane = {{ axis = "z", at = 0.0022 }}'
+        )
+    )
+    ((key, message),) = mistakes_of(tmp_path / "a.toml")
+    assert (key, "make it a region with cells" in message) == ("layers.0.thickness", True)
+
+
+def test_beams_and_formulas_have_fine_cells_where_they_vary() -> None:
+    x, y, z = (widths(found(f"{SPOT} }}"), axis) for axis in range(3))
+    assert x.max() > 2.0 * x.min()
+    assert max(x.min(), y.min()) <= 0.002 / 3.0
+    assert z[-1] <= 0.002 / 6.0 * 1.2
+    bump = found(initial='"300 + 50*exp(-(x - 0.03)^2/(2*0.002^2))"')
+    axis = bump.grid.axes[0]
+    assert abs(axis.centres[np.argmin(axis.widths)] - 0.03) < 0.006
+    assert axis.widths.min() < 0.001
+    assert bump.domain.cells[1:] == (1, 1)
+
+
+def test_the_ends_of_periodic_axes_are_neighbours() -> None:
+    faces = "boundaries.x_min.type = 'periodic'\nboundaries.x_max.type = 'periodic'"
+    beside = widths(found(f"{faces}\n{SLAB.replace('max = [0.1', 'max = [0.002')}"), 0)
+    assert 1 / 1.4 < beside[0] / beside[-1] < 1.4
+
+
+def test_stl_parts_have_cells_across_their_extent() -> None:
+    document = tomllib.loads((SCENARIOS / "cooling_gear.toml").read_text(encoding="utf-8"))
+    document["domain"]["cells"] = "auto"
+    gear = parse(document, SCENARIOS / "cooling_gear.toml")
+    assert 16 <= gear.domain.cells[2] <= 32  # the height of the part is 50 of the 60 mm
+    assert gear.automatic is not None
+    assert gear.automatic.finest[2] == 'region "gear"'
+
+
+def test_axial_domains_have_rings() -> None:
+    axial = 'symmetry = "axial"'
+    ball = '[[regions]]\nname = "ball"\nmaterial = "b"\nsphere = { centre = [0, 0, 0.01], radius = 0.004 }'
+    document = tomllib.loads(text(ball, axial))
+    document["domain"]["size"] = [0.1, 0.02]
+    scenario = parse(document, "auto.toml")
+    assert scenario.grid.radial
+    assert scenario.domain.cells[1] == 1
+    np.testing.assert_allclose(np.abs(np.array(scenario.grid.borders[0]) - 0.004).min(), 0.0, atol=1e-12)
+
+
+REFUSED = {
+    "most": (SLAB, "most = 3", "which needs ", 'region "slab" along z', "allow more"),
+    "cells": (SLAB, "across = 1000\nmost = 1000", "which needs ", "make domain.across smaller"),
+    "beam": (f"{SPOT} }}".replace("2 mm", "0.1 nm"), "", "the cells for source 1 are narrower than a billionth"),
+    "array": ("", "", "the field in initial.temperature has one value for each cell", "write the numbers of cells"),
+    "labels": (
+        '[[regions]]\nname = "ct"\nlabels = { file = "ct.npy", materials = { "1" = "b" } }',
+        "",
+        'the label image of region "ct" has one label for each cell',
+    ),
+    "table": ("[domain.x]\nwidths = [0.05, 0.05]", "", '"auto" has no meaning'),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_found_is_refused(tmp_path: Path, case: str) -> None:
+    more, domain, *parts = REFUSED[case]
+    np.save(tmp_path / "ct.npy", np.ones((2, 2, 2), dtype=np.uint8))
+    np.save(tmp_path / "start.npy", np.full((2, 2, 2), 300.0))
+    (tmp_path / "a.toml").write_text(text(more, domain, '{ file = "start.npy" }' if case == "array" else "300.0"))
+    ((key, message),) = mistakes_of(tmp_path / "a.toml")
+    assert key == "domain.cells"
+    assert [part for part in parts if part not in message] == []
+
+
+def test_a_word_that_is_not_auto_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(text().replace('"auto"', '"atuo"'))
+    ((key, message),) = mistakes_of(tmp_path / "a.toml")
+    assert (key, '"auto"' in message) == ("domain.cells", True)
+
+
+def test_the_number_of_cells_is_kept_below_most() -> None:
+    hot = f"{WARM}\n{SLAB}\n{SPOT} }}"
+    assert found(hot, "most = 60000").grid.cell_count <= 60_000 < found(hot).grid.cell_count
+
+
+def test_the_resolved_scenario_has_the_widths(tmp_path: Path) -> None:
+    scenario = found(f"{WARM}\n{SLAB}\n{SPOT} }}")
+    write_resolved(scenario, tmp_path)
+    again = load(tmp_path / "scenario.toml")
+    assert again.domain == scenario.domain
+    assert again.grid == scenario.grid
+    assert again.automatic is None
+
+
+def test_overrides_and_studies_find_cells_for_each_run(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(text(f"{WARM}\n{SLAB}"))
+    few, many = load(path), load(path, ["domain.across=8"])
+    assert many.domain.cells[2] > few.domain.cells[2]
+    path.write_text(
+        path.read_text() + '\n[study]\nmethod = "grid"\nparameters."regions.0.box.max.2" = [0.0025, 0.004]\n'
+    )
+    definition, _ = read(path)
+    runs = [definition.scenario(number) for number in definition.numbers]
+    assert [any(np.isclose(run.grid.borders[2], end).any() for end in (0.0025, 0.004)) for run in runs] == [True, True]
+    assert runs[0].grid != runs[1].grid
+
+
+def test_other_grids_keep_the_planes_of_parts() -> None:
+    scenario = found(f"{WARM}\n{SLAB}\n{SPOT} }}")
+    choice = GridChoice.of(scenario)
+    assert len(choice.usual("cpu", False)) == 3
+    coarser = choice.coarser()[0]
+    borders = np.append(0.0, np.cumsum(choice.widths(coarser)["z"]))
+    assert [float(np.abs(borders - place).min()) < 1e-12 for place in (0.002, 0.0022)] == [True, True]
+    assert AXES[2] in dict(choice.graded)
+
+
+def test_plan_names_the_parts_of_the_finest_cells() -> None:
+    document = tomllib.loads(text(f"{WARM}\n{SLAB}"))
+    line = next(
+        line for line in str(Simulation.from_dict(document, in_memory=True).plan).splitlines() if "cells  " in line
+    )
+    assert line.startswith("cells        found by heatsim: along z ")
+    assert 'for region "slab"' in line

@@ -144,3 +144,22 @@ def test_a_field_of_a_run_with_other_widths_is_refused(tmp_path: Path) -> None:
         ((key, message),) = mistakes_of(path)
         assert key == "initial.temperature.file"
         assert "which belongs to cells of other widths; use the same widths" in message
+
+
+@pytest.mark.parametrize(
+    ("entries", "key", "message"),
+    [
+        ("origin = [0.02, 0, 0, 0]", "domain.origin", "got [0.02, 0, 0, 0]; a list of two numbers is expected, for x"),
+        ('origin = "a"', "domain.origin", 'got "a"; a list of two numbers is expected, for x and z'),
+        ("origin = [nan, 0]", "domain.origin.0", "got nan; a coordinate must be finite"),
+        ("y = 1", "domain.y", "got 1; write [domain.y] with widths or intervals"),
+        ('origin = [0.01, 0]\nacross = "a"', "domain.across", "a whole number from 1 to 1,000 is expected"),
+    ],
+)
+def test_mistakes_of_axial_domains_are_named_at_their_key(tmp_path: Path, entries: str, key: str, message: str) -> None:
+    path = tmp_path / "disc.toml"
+    domain = f'[domain]\nsymmetry = "axial"\nsize = [0.1, 0.06]\ncells = [4, 3]\n{entries}\n'
+    faces = '[boundaries.x_min]\ntype = "convection"\ncoefficient = 5.0\nambient = 300.0\n'
+    path.write_text(MATERIAL + domain + faces)
+    ((found, text_of_mistake),) = [each for each in mistakes_of(path) if each[0] != "boundaries.x_min"]
+    assert (found, message in text_of_mistake) == (key, True)

@@ -22,10 +22,15 @@ def axial_domains_turn_around_their_axis(scenario: Scenario) -> list[Mistake]:
     return [*_faces(scenario), *_parts(scenario), *_rings(scenario), *_others(scenario)]
 
 
+def _has_axis(scenario: Scenario) -> bool:
+    """Whether the axis is part of the domain; else it is hollow."""
+    return known(scenario.domain.origin) and scenario.domain.origin[0] == 0.0
+
+
 def _faces(scenario: Scenario) -> Iterator[Mistake]:
     if not known(scenario.boundaries):
         return
-    without = (*_ACROSS, "x_min") if scenario.domain.origin[0] == 0.0 else _ACROSS
+    without = (*_ACROSS, "x_min") if _has_axis(scenario) else _ACROSS
     for name in without:
         condition = getattr(scenario.boundaries, name)
         if known(condition) and not isinstance(condition, Insulated):
@@ -72,7 +77,7 @@ def _rings(scenario: Scenario) -> Iterator[Mistake]:
         if not known(patch.face, patch.rectangle):
             continue
         key, axes = f"patches.{index}", face_axes(patch.face)
-        if patch.face in _ACROSS or (patch.face == "x_min" and scenario.domain.origin[0] == 0.0):
+        if patch.face in _ACROSS or (patch.face == "x_min" and _has_axis(scenario)):
             yield Mistake(f"{key}.face", f"got {show(patch.face)}; with {_AXIAL} no heat passes this face")
         elif known(patch.rectangle.min, patch.rectangle.max):
             at = axes.index(1)

@@ -197,8 +197,12 @@ class Domain(BaseModel):
         description="Cells of several widths along x; the entries of `size` and `cells` for all axes with such tables "
         "are left out, or agree",
     )
-    y: AxisCells | None = Field(default=None, description="The same along y")
-    z: AxisCells | None = Field(default=None, description="The same along z")
+    y: AxisCells | None = Field(
+        default=None, examples=["[domain.y] with widths or intervals"], description="The same along y"
+    )
+    z: AxisCells | None = Field(
+        default=None, examples=["[domain.z] with widths or intervals"], description="The same along z"
+    )
     symmetry: Annotated[Literal["axial"] | None, PlainValidator(_read_symmetry), Form("`axial`")] = Field(
         default=None,
         examples=['symmetry = "axial"'],
@@ -217,10 +221,7 @@ class Domain(BaseModel):
         if document.get("symmetry") == "axial":
             document = {"origin": [0.0, 0.0], **document}
             tables["y"] = {"intervals": [{"to": 0.5, "cells": 1}]}
-            for key, of_y in _OF_Y.items():
-                pair = document.get(key)
-                if isinstance(pair, list | tuple) and len(pair) == 2:
-                    document = {**document, key: [pair[0], of_y, pair[1]]}
+            document = _with_entries_of_y(document, tables)
         others = len(AXES) - len(tables)
         for key, of_tables in _ends_of(tables, document).items() if tables else ():
             given = document.get(key, None if others else ())
@@ -302,6 +303,23 @@ def _borders(axis: AxisCells | None, origin: float) -> tuple[float, ...]:
 
 # Scenarios ask for their grid again and again; its axes are derived once.
 _grid = lru_cache(maxsize=64)(Grid)
+
+
+def _with_entries_of_y(document: Mapping[str, Any], tables: Mapping[str, object]) -> Mapping[str, Any]:
+    """An axial domain with its entries along y; refuses lists of another length than two, for x and z."""
+    faults = []
+    for key, of_y in _OF_Y.items():
+        given = document.get(key)
+        entries = len(given) if isinstance(given, list | tuple) else None
+        if isinstance(given, list | tuple) and entries == 2:
+            document = {**document, key: [given[0], of_y, given[1]]}
+        elif key in document and not (key == "cells" and isinstance(given, str)):
+            others = len(AXES) - len(tables) if key != "origin" else 2
+            if entries not in (others, len(AXES)):
+                faults.append(fault(f"got {show(given)}; a list of two numbers is expected, for x and z", (key,)))
+    if faults:
+        refuse(faults)
+    return document
 
 
 def _ends_of(tables: Mapping[str, object], document: Mapping[str, Any]) -> dict[str, dict[str, float]]:

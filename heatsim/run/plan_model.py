@@ -15,7 +15,7 @@ from heatsim.physics.matter.material_coefficients import MaterialCoefficients, m
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.without_effect import contact_areas, notes_without_effect
 from heatsim.physics.time.time_steps import INSTANT
-from heatsim.run.in_words import area, condition_in_words, length, point, sizes, source_in_words
+from heatsim.run.in_words import along_axes, area, condition_in_words, length, point, sizes, source_in_words
 from heatsim.scenario import TOWARDS_VOID, VOID, Beam, Probe, Region, Scenario
 
 _ABSORBED = 0.99  # of the power of a beam; if the body absorbs less, the plan says so
@@ -101,7 +101,8 @@ def _regions(problem: HeatProblem) -> Iterator[str]:
         if size is None:
             yield line
             continue
-        drawn, painted, counts = sizes(size.drawn), sizes(size.painted), " × ".join(map(str, size.cells))
+        drawn, painted = (sizes(along_axes(problem.grid, of)) for of in (size.drawn, size.painted))
+        counts = " × ".join(map(str, along_axes(problem.grid, size.cells)))
         both = f"painted as drawn, {drawn}" if painted == drawn else f"drawn {drawn}, painted {painted}"
         yield f"{line}; {both}: {counts} cells"
     yield from _hints(list(found.values()))

@@ -7,7 +7,7 @@ from html import escape
 from heatsim.counts import counted, duration
 from heatsim.physics.estimates.precision_choice import choose_precision
 from heatsim.run.capacity import size
-from heatsim.run.in_words import cell_sizes, moment, sizes
+from heatsim.run.in_words import grid_in_words, moment
 from heatsim.run.plan import Plan
 from heatsim.run.plan_details import describe_details
 from heatsim.run.plan_methods import describe_methods
@@ -43,10 +43,9 @@ def describe(
         error: lines on the error in space.
     """
     problem = plan.problem
-    cells = " × ".join(str(n) for n in problem.grid.cells)
     lines = [
         problem.scenario.title,
-        f"grid         {cells} cells of {cell_sizes(problem.grid)}; {sizes(problem.grid.size)} in all",
+        f"grid         {grid_in_words(problem.grid)}",
         *describe_model(problem),
     ]
     if problem.scenario.steady:

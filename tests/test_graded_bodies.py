@@ -1,9 +1,15 @@
 """Random bodies on grids of several widths against dense matrices that are written down independently."""
 
+from itertools import product
+from pathlib import Path
+
 import numpy as np
 import pytest
+from covering import mostly_slow
 from graded_bodies import GradedBody
 
+from heatsim import Simulation
+from heatsim.opened.run import Run
 from heatsim.physics.operator.balance import Balance
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import parse
@@ -27,3 +33,40 @@ def test_links_and_limits_are_those_of_the_matrices(seed: int, axial: bool) -> N
     expected = matrix - np.diag(matrix.diagonal())
     np.testing.assert_allclose(full[np.ix_(cells, cells)], expected, rtol=1e-12, atol=1e-12 * np.abs(matrix).max())
     assert problem.limit.dt == pytest.approx(1.0 / (matrix.diagonal() / equations.capacity).max(), rel=1e-9)
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize(("seed", "axial"), mostly_slow(product(range(7, 47), (False, True)), (8, False), (18, True)))
+@pytest.mark.parametrize("method", ["steady", "implicit", "stabilized", "euler"])
+def test_runs_give_what_the_matrices_do(tmp_path: Path, method: str, seed: int, axial: bool) -> None:
+    """Temperatures, and in time the stored heat, that of sources, and what is left of the balance."""
+    body = GradedBody(seed, axial)
+    equations, end = body.equations, 50.0
+    shortest = 1.0 / (equations.matrix.diagonal() / equations.capacity).max()
+    if method == "euler":
+        end = min(end, 500.0 * shortest)
+    time = {"method": method} if method == "steady" else {"method": method, "end": end}
+    simulation = Simulation.from_dict({**body.document, "time": time}, tmp_path / "run")
+    if method != "steady" and equations.at(end, 300.0).min() < 20.0:
+        pytest.skip("it would cool below 0 K on the way")
+    simulation.run()
+    found, state = simulation.temperature.reshape(-1)[equations.cells], simulation.state
+    if state.steady is not None:
+        np.testing.assert_allclose(found, equations.steady(), rtol=0.0, atol=state.steady.progress.tolerance)
+        return
+    if state.method is None:
+        expected, timeline = np.full(len(found), 300.0), state.problem.timeline
+        for step in range(state.step):
+            gained = equations.heat - equations.matrix @ expected
+            expected = expected + timeline.dt(step) * gained / equations.capacity
+        np.testing.assert_allclose(found, expected, rtol=1e-11)
+    else:
+        np.testing.assert_allclose(found, equations.at(end, 300.0), rtol=0.0, atol=3.0 * state.method.tolerance)
+    row = Run(tmp_path / "run").energy.iloc[-1]
+    in_joules = {name: value for name, value in row.items() if name.endswith("(J)")}
+    turned_over = sum(map(abs, in_joules.values())) + 1e-12
+    stored = equations.capacity @ (found - 300.0)
+    heated = sum(source["power"] for source in body.document.get("sources", ()))
+    assert in_joules["stored (J)"] == pytest.approx(stored, abs=1e-9 * turned_over)
+    assert in_joules["sources (J)"] == pytest.approx(heated * end, rel=1e-9)
+    assert abs(in_joules["residual (J)"]) <= 1e-6 * turned_over

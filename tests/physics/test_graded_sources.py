@@ -11,6 +11,7 @@ from problem_text import problem
 
 from heatsim.grid import FACES, Grid
 from heatsim.physics.cells.cell_types import CELL_TYPE
+from heatsim.physics.operator.balance import Balance
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import face_axes
 
@@ -173,3 +174,24 @@ def test_heat_in_rings_is_that_of_the_whole_circle() -> None:
     assert volumes_of_rings.sum() == pytest.approx(pi * 0.04**2 * 0.02, rel=1e-12)
     exact = 12.0 + pi * 0.04**2 * 0.02 * (1e5 + 4e6 * 2.0 / 3.0 * 0.04 - 1e9 * 2.0 / 5.0 * 0.04**3 * 0.01)
     assert density(body).reshape(-1) @ volumes_of_rings == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("face", ["z_max", "x_max"])
+def test_patches_are_rings(face: str) -> None:
+    """Their areas, also where they cover parts of cells; fluxes that vary with the radius; powers."""
+    low, high = ("[0.003, -0.5]", "[0.0215, 0.5]") if face == "z_max" else ("[-0.5, 0.003]", "[0.5, 0.0175]")
+    domain = 'domain = { symmetry = "axial", size = [0.04, 0.02], cells = [5, 3], material = "steel" }\n'
+    patch = f'[[patches]]\nface = "{face}"\nrectangle = {{ min = {low}, max = {high} }}\ntype = "flux"\n'
+    if face == "z_max":
+        area, heat = pi * (0.0215**2 - 0.003**2), 2.0 * pi * 1e5 * (0.0215**3 - 0.003**3) / 3.0
+    else:
+        area = 2.0 * pi * 0.04 * 0.0145
+        heat = 1e5 * 0.04 * area
+    for value, expected in (('value = "1e5*x"', heat), ("power = 3.0", 3.0)):
+        body = problem(domain + HEAD + REST + patch + value)
+        (ring,) = body.scenario.patches
+        assert ring.area(body.grid) == pytest.approx(area, rel=1e-12)
+        assert ring.area_on_grid(body.grid) == pytest.approx(area, rel=1e-12)
+        balance = Balance(body, 300.0)
+        flows = balance.flows([np.zeros(()) for _ in balance.surfaces])
+        assert flows.patches["patch 1"] == pytest.approx(expected, rel=1e-12)

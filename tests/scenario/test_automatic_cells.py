@@ -87,7 +87,7 @@ def test_parts_end_between_cells_and_have_enough_of_them() -> None:
         assert (at[1] - at[0]) % 2 == 0
     assert scenario.automatic is not None
     assert scenario.automatic.finest[2] == 'the gap between region "slab" and region "lid"'
-    assert neighbours(scenario) <= 1.35
+    assert neighbours(scenario) <= 1.5
     assert len(widths(found(f"{WARM}\n{SLAB}\n{gap}", "across = 8"), 2)) > len(borders)
 
 
@@ -117,7 +117,7 @@ def test_layers_thicker_than_their_cells_can_be_are_refused(tmp_path: Path) -> N
 def test_beams_and_formulas_have_fine_cells_where_they_vary() -> None:
     x, y, z = (widths(found(f"{SPOT} }}"), axis) for axis in range(3))
     assert x.max() > 2.0 * x.min()
-    assert max(x.min(), y.min()) <= 0.002 / 3.0
+    assert max(x.min(), y.min()) <= 1.1 * 0.002 / 3.0
     assert z[-1] <= 0.002 / 6.0 * 1.2
     bump = found(initial='"300 + 50*exp(-(x - 0.03)^2/(2*0.002^2))"')
     axis = bump.grid.axes[0]

@@ -1,17 +1,18 @@
 """Cells of a domain that leaves them to heatsim: `cells = "auto"`.
 
-Planes of parts lie between cells, and cells are small where parts are thin or heat enters. For each axis,
+Planes of parts lie between cells, and cells are small where parts are thin, end, or are heated. For each axis,
 
-1. the ends of parts, patches, layers and beams divide the domain into pieces, each with an even number of cells;
+1. the ends of parts and patches and the planes of layers divide the domain into pieces, each with an even number of
+   cells, so that the coarser grids of multigrid and of the error in space keep the planes;
 2. parts, patches, layers and gaps between parts that face each other have at least ``across`` cells, curved parts more;
-3. beside planes where heat enters, widths are ENTERS of that; in beams and where formulas vary, they are small
-   enough for their shapes;
-4. widths grow with the distance by at most GROWTH from cell to cell, up to a part of the longest edge.
+3. fluxes are singular at edges of parts, so beside their ends widths are EDGE of that, except along the thinnest axis
+   of thin parts, which heat crosses evenly; beside faces that heat passes they are FACE of it, if the domain is not
+   thin there; in beams and where formulas vary, they are small enough for their shapes;
+4. widths grow with the distance by GROWTH from cell to cell, up to a part of the longest edge; between pieces of two or
+   four cells, whose numbers are rounded, by up to 1.5.
 
-All widths are in proportion to 1/``across``.
-
-Borders divide ∫dx/h evenly, where h(x) is the width that these rules allow at x. So neighbours differ smoothly. Even
-numbers of cells let the coarser grids of multigrid and of the error in space keep the planes.
+All widths are in proportion to 1/``across``. Borders divide ∫dx/h evenly, where h(x) is the width that these rules
+allow at x. So neighbours differ smoothly.
 """
 
 from collections.abc import Sequence
@@ -25,19 +26,18 @@ import numpy as np
 from heatsim.grid import AXES, Floats
 from heatsim.scenario.tables.boundaries import Periodic
 from heatsim.scenario.tables.domain import MOST_PLANES, NARROWEST, AxisCells, Domain
-from heatsim.scenario.tables.marks import Divided, Mark, marks_of, refused, varies, widths_of_formulas
+from heatsim.scenario.tables.marks import THIN, Divided, Mark, marks_of, refused, varies, widths_of_formulas
 
 # The largest width of a cell over that of its neighbour.
 GROWTH = 1.25
-ENTERS = 0.5  # widths beside planes where heat enters, in parts of those of the pieces there
 _SLOPE = 0.88 * (GROWTH - 1.0)  # of widths over the distance; less than the limit, because cells are whole
 # The fewest cells along the longest edge of the domain in units of ``across``, if 0, 1, 2 or 3 axes have several cells.
-_LONGEST = 1.0, 32.0, 16.0, 10.0
+_LONGEST = 1.0, 32.0, 16.0, 8.0
 _SAME = 1e-9  # planes nearer to each other than this part of the edge are one
 _SAMPLES = 64  # of the width between two planes, for its integral
 _PASSES, _SETTLED = 8, 0.98  # over an axis; the part of a width by which it may still change
 _STEP = 1.15  # of widths from one piece to the next
-_FEWER = 0.02  # cells that may be missing for a pair of them
+_FEWER = 0.15  # cells that may be missing for a pair of them
 _REMEDY = "make domain.across smaller, describe thin parts as layers, or write the numbers of cells"
 _TRIES = 40  # of the largest width, if there are too many cells
 
@@ -115,9 +115,16 @@ def automatic_cells(scenario: Divided) -> AutomaticCells:
     several = [varies(scenario, axis, marks[axis]) for axis in range(3)]
     edges = [size for size, more in zip(domain.size, several, strict=True) if more]
     largest = max(edges, default=0.0) / (_LONGEST[len(edges)] * domain.across)
+    flat = [size < THIN * min((other for other in edges if other != size), default=0.0) for size in domain.size]
     ends = [np.array([low, low + size]) for low, size in zip(domain.origin, domain.size, strict=True)]
     formulas = [widths_of_formulas(scenario, axis) for axis in range(3)]
     periodic = [isinstance(scenario.boundaries.face(f"{name}_min"), Periodic) for name in AXES]
+
+    # In a thin domain heat flows evenly from face to face.
+    marks = [
+        [mark._replace(beside=1.0) if even and mark.low == mark.high else mark for mark in of_axis]
+        for even, of_axis in zip(flat, marks, strict=True)
+    ]
 
     def cells(largest: float) -> AutomaticCells:
         (x, of_x), (y, of_y), (z, of_z) = (
@@ -172,7 +179,8 @@ def _rules(
                 widths[piece], names[piece] = mark.width, mark.name
         for end in (mark.low, mark.high):
             here = np.abs(planes - end) <= near
-            factors[here] = np.minimum(factors[here], ENTERS if mark.enters else 1.0)
+            if mark.low == mark.high or low + near < end < low + size - near:
+                factors[here] = np.minimum(factors[here], mark.beside)
             least[here] = np.maximum(least[here], mark.least)
     before, after = np.append(inf, widths), np.append(widths, inf)
     at = np.maximum(np.minimum(before, after) * factors, least)

@@ -51,6 +51,12 @@ class Divided(Protocol):
     def time(self) -> object: ...  # noqa: D102
 
 
+# Widths beside planes, in parts of those around them: at faces that heat passes, and where parts and patches end. Thin
+# parts need none of the latter along their thinnest axis, across which heat flows evenly.
+FACE, EDGE = 0.5, 0.35
+THIN = 0.25  # of the next larger extent
+
+
 class Mark(NamedTuple):
     """What an axis has to resolve.
 
@@ -58,7 +64,7 @@ class Mark(NamedTuple):
         name: of the part.
         low, high: its ends in m. If they are one, ``width`` is that beside the plane.
         width: the largest width of cells between them in m.
-        enters: whether heat enters at the ends.
+        beside: widths beside the ends, in parts of those around them.
         least: the smallest width in m of the cells beside the ends.
         whole: whether planes between cells lie at the ends; cells count with the parts that beams and layers cover.
     """
@@ -67,7 +73,7 @@ class Mark(NamedTuple):
     low: float
     high: float
     width: float = inf
-    enters: bool = False
+    beside: float = 1.0
     least: float = 0.0
     whole: bool = True
 
@@ -92,12 +98,12 @@ def marks_of(scenario: Divided, axis: int) -> list[Mark]:
         if axis in face_axes(patch.face):
             at = face_axes(patch.face).index(axis)
             low, high = patch.rectangle.min[at], patch.rectangle.max[at]
-            found.append(Mark(f'patch "{patch.name}"', low, high, (high - low) / across, True))
+            found.append(Mark(f'patch "{patch.name}"', low, high, (high - low) / across, EDGE))
     patched = {patch.face for patch in scenario.patches}
     for number, face in enumerate(FACES[2 * axis : 2 * axis + 2]):
         if face in patched or not isinstance(scenario.boundaries.face(face), Insulated | Periodic):
             place = scenario.domain.origin[axis] + number * scenario.domain.size[axis]
-            found.append(Mark("the domain", place, place, enters=True))
+            found.append(Mark("the domain", place, place, beside=FACE))
     return found
 
 
@@ -225,7 +231,8 @@ def _of_parts(domain: Domain, parts: Sequence[_Extent], axis: int) -> Iterator[M
     for part in parts:
         low, high = part.low[axis], part.high[axis]
         width = inf if part.empty else (high - low) / (part.finer[axis] * across)
-        yield Mark(part.name, low, high, width, part.heated)
+        thin = high - low < THIN * min(part.high[other] - part.low[other] for other in others)
+        yield Mark(part.name, low, high, width, 1.0 if thin else EDGE)
     start, end = domain.origin[axis], domain.origin[axis] + domain.size[axis]
     for one in parts if domain.material != VOID else ():
         if one.empty:
@@ -250,6 +257,11 @@ def _of_layers(scenario: Divided, axis: int) -> Iterator[Mark]:
             at = layer.plane.along.index(axis)
             low, high = layer.plane.rectangle.min[at], layer.plane.rectangle.max[at]
             yield Mark(name, low, high, (high - low) / scenario.domain.across, whole=False)
+            start, end = scenario.domain.origin[axis], scenario.domain.origin[axis] + scenario.domain.size[axis]
+            for first, last in ((start, low), (high, end)):
+                if first < last:
+                    width = (last - first) / scenario.domain.across
+                    yield Mark(f"the gap beside {name}", first, last, width, whole=False)
 
 
 def _of_beams(scenario: Divided, axis: int) -> Iterator[Mark]:
@@ -267,7 +279,7 @@ def _of_beams(scenario: Divided, axis: int) -> Iterator[Mark]:
             continue
         end = domain.origin[axis] + (face % 2) * domain.size[axis]
         if beam.absorption_depth is None:
-            yield Mark(source.label, end, end, beam.radius / (_UNDER * across), True)
+            yield Mark(source.label, end, end, beam.radius / (_UNDER * across))
         else:
             depth = _REACH[1] * beam.absorption_depth
             low, high = (end - depth, end) if face % 2 else (end, end + depth)

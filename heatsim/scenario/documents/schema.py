@@ -51,8 +51,8 @@ class SchemaMaker:
                 continue
             key = info.alias or name
             properties[key] = self._field(info)
-            extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
-            if (info.is_required() and "default" not in extra and key not in optional) or key == "type":
+            given = info.is_required() and not {"default", "fewest"} & _extra(info).keys() and key not in optional
+            if given or key == "type":
                 required.append(key)
         schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
         return schema | ({"required": required} if required else {})
@@ -120,6 +120,8 @@ class SchemaMaker:
         if any(isinstance(part, AtSurface) for part in of_field):
             kinds = [*kinds, TABLE_IN_TEMPERATURE]
         kinds = kinds if form is None else [limited(kind, form.whole) for kind in kinds]
+        if "fewest" in _extra(info):
+            kinds = [kind | ({"minItems": _extra(info)["fewest"]} if "minItems" in kind else {}) for kind in kinds]
         schema: Schema = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
         about = [info.description or ""]
         if quantity is not None and quantity.unit:
@@ -178,6 +180,11 @@ class SchemaMaker:
             changes = {key: value for key, value in self.table(Material).items() if key != "required"}
             schema["patternProperties"] = {f"^{PREFIX}": changes}
         return schema
+
+
+def _extra(info: FieldInfo) -> dict[str, Any]:
+    """What a field says to the schema beside its type: a default in words; the fewest entries of a list."""
+    return dict(info.json_schema_extra) if isinstance(info.json_schema_extra, dict) else {}
 
 
 def schema_of(

@@ -173,11 +173,15 @@ class Domain(BaseModel):
 
     model_config = STRICT
 
-    size: Size = Field(examples=["size = [0.1, 0.1, 0.1]"], description="Edge lengths of the box")
+    # Tables of axes and axial symmetry take the place of entries.
+    size: Size = Field(
+        examples=["size = [0.1, 0.1, 0.1]"], description="Edge lengths of the box", json_schema_extra={"fewest": 0}
+    )
     cells: Cells = Field(
         examples=["cells = [64, 64, 64]"],
         description="Cells along x, y, z; 1 along an axis with insulated faces makes the problem exactly 2-D or 1-D; "
         "`auto`: heatsim finds them from the parts, see above",
+        json_schema_extra={"fewest": 0},
     )
     across: Annotated[int, PlainValidator(_read_across), Form("whole number from 1", (1, _MOST_ACROSS))] = Field(
         default=4, description='With `cells = "auto"`: fewest cells across each part and each gap between parts'
@@ -185,7 +189,11 @@ class Domain(BaseModel):
     most: Annotated[int, PlainValidator(_read_most), Form("whole number from 1", (1, MAX_CELLS))] = Field(
         default=2_000_000, description='With `cells = "auto"`: most cells in all'
     )
-    origin: Point = Field(default=(0.0, 0.0, 0.0), description="Corner of the box with the smallest coordinates")
+    origin: Point = Field(
+        default=(0.0, 0.0, 0.0),
+        description="Corner of the box with the smallest coordinates",
+        json_schema_extra={"fewest": 2},
+    )
     material: MaterialName | None = Field(
         default=None,
         examples=['material = "copper"'],

@@ -88,8 +88,8 @@ class GradedBody:
         if kind < 0.2:
             return np.full(n, float(self._random.uniform(0.002, 0.02)))
         if kind < 0.5:
-            return 0.003 * float(self._random.choice([1.5, 0.6])) ** np.arange(n)
-        return 10.0 ** self._random.uniform(-4.0, -2.0, n)
+            return np.asarray(0.003 * float(self._random.choice([1.5, 0.6])) ** np.arange(n))
+        return np.asarray(10.0 ** self._random.uniform(-4.0, -2.0, n))
 
     def _material(self) -> Document:
         random = self._random
@@ -188,8 +188,8 @@ class GradedBody:
         if self._axial and axis == 0:
             low, high = self._borders[0][x : x + 2]
             ratio = (high / (0.5 * (low + high))) if side else (0.5 * (low + high)) / low if low else 1.0
-            return log(ratio) / (2.0 * pi * k * self._widths[2][z])
-        return 0.5 * self._widths[axis][(x, y, z)[axis]] / (k * self._area(axis, cell, side))
+            return float(log(ratio) / (2.0 * pi * k * self._widths[2][z]))
+        return float(0.5 * self._widths[axis][(x, y, z)[axis]] / (k * self._area(axis, cell, side)))
 
     def _area(self, axis: int, cell: tuple[int, int, int], side: int) -> float:
         z, y, x = cell
@@ -231,7 +231,7 @@ class GradedBody:
         own, beside = numbers[cell], list(cell)
         beside[2 - axis] += 1 if side else -1
         face = f"{'xyz'[axis]}_{('min', 'max')[side]}"
-        area, other = self._area(axis, cell, side), tuple(beside)
+        area, other = self._area(axis, cell, side), (beside[0], beside[1], beside[2])
         if 0 <= beside[2 - axis] < self._shape[2 - axis]:
             if numbers[other] >= 0:
                 contact = self._contact / area if self._names[cell] != self._names[other] else 0.0

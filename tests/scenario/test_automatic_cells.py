@@ -189,7 +189,7 @@ def test_the_number_of_cells_is_kept_below_most() -> None:
 
 
 def test_the_resolved_scenario_has_the_widths(tmp_path: Path) -> None:
-    scenario = found(f"{WARM}\n{SLAB}\n{SPOT} }}")
+    scenario = found(f"{WARM}\n{SLAB}\n{SPOT} }}", "across = 5")
     write_resolved(scenario, tmp_path)
     again = load(tmp_path / "scenario.toml")
     assert again.domain == scenario.domain

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from heatsim.errors import StorageError
 from heatsim.scenario.files import ChangedError, InputFile
+from heatsim.scenario.tables.domain import KEYS_OF_AUTOMATIC, Domain
 from heatsim.scenario.tables.initial import ArrayFile, ImageFile
 from heatsim.scenario.tables.labels import LabelFile
 from heatsim.scenario.tables.model import Scenario
@@ -142,6 +143,10 @@ def document(scenario: Scenario) -> dict[str, Any]:
         tables[table].pop(name, None)
     if scenario.time.dt != "auto":
         tables["time"].pop("safety", None)
+    # The cells stand in the file, so that how to find them has no meaning.
+    for key in KEYS_OF_AUTOMATIC:
+        if getattr(scenario.domain, key) == Domain.model_fields[key].default:
+            tables["domain"].pop(key)
     return tables
 
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from heatsim.grid import AXES, Floats
 from heatsim.scenario.tables.boundaries import Periodic
-from heatsim.scenario.tables.domain import MOST_PLANES, NARROWEST, AxisCells, Domain
+from heatsim.scenario.tables.domain import KEYS_OF_AUTOMATIC, MOST_PLANES, NARROWEST, AxisCells, Domain
 from heatsim.scenario.tables.marks import THIN, Divided, Mark, marks_of, refused, varies, widths_of_formulas
 
 # The largest width of a cell over that of its neighbour.
@@ -99,7 +99,8 @@ class AutomaticCells:
             for name, borders in zip(AXES, self.borders, strict=True)
             if not (domain.axial and name == "y")
         }
-        return domain.model_copy(update={**tables, "cells": self.cells})
+        used_up = {key: Domain.model_fields[key].default for key in KEYS_OF_AUTOMATIC}
+        return domain.model_copy(update={**used_up, **tables, "cells": self.cells})
 
 
 def automatic_cells(scenario: Divided) -> AutomaticCells:

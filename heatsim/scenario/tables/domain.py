@@ -19,6 +19,7 @@ MOST_PLANES = 100_000
 # How many times as wide as its neighbour a cell may be: truncation errors grow with it.
 _MOST_GROWTH = 2.0
 _MOST_ACROSS = 1_000
+KEYS_OF_AUTOMATIC = "across", "most"  # keys that only `cells = "auto"` needs
 _EQUAL = 1e-12  # widths whose parts differ by less are equal
 # The entries of an axial domain along y: one cell, whose middle is 0.
 _OF_Y: Mapping[str, float | int] = {"size": 1.0, "cells": 1, "origin": -0.5}

@@ -21,12 +21,12 @@ from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.functions import all_functions_in_time
 from heatsim.scenario.values.timefunction import SpaceFormula
 
-_CURVED = 4.0  # parts with curved or inclined surfaces get as many times more cells across: they are steps of cells
-# Cells in units of ``across``: in the radius and in the absorption depth of a beam; in a radius below a surface that
-# absorbs a beam.
-_SPOT, _DEPTH, _UNDER = 0.75, 0.5, 1.5
+_CURVED = 3.0  # parts with curved or inclined surfaces get as many times more cells across: they are steps of cells
+# Cells in units of ``across``: in the radius of a beam that moves, and of one that stays, whose shape the field keeps;
+# in the absorption depth of a beam; in a radius below a surface that absorbs a beam.
+_SPOT, _STILL, _DEPTH, _UNDER = 1.0, 4.5, 1.0, 1.5
 _REACH = 2.0, 3.0  # how far beams reach, in radii and in absorption depths
-_CURVATURE = 0.83  # the same in √(range/|second derivative|) of a formula
+_CURVATURE = 1.0  # the same in √(range/|second derivative|) of a formula
 _ALONG, _BESIDE, _TIMES = 129, 9, 5  # samples of formulas: along the axis, along each other one, in time
 
 
@@ -53,7 +53,7 @@ class Divided(Protocol):
 
 # Widths beside planes, in parts of those around them: at faces that heat passes, and where parts and patches end. Thin
 # parts need none of the latter along their thinnest axis, across which heat flows evenly.
-FACE, EDGE = 0.5, 0.35
+FACE, EDGE = 0.5, 0.32
 THIN = 0.25  # of the next larger extent
 
 
@@ -275,7 +275,9 @@ def _of_beams(scenario: Divided, axis: int) -> Iterator[Mark]:
             at = face_axes(beam.face).index(axis)
             places = [point[at] for point in beam.path]
             low, high = min(places) - _REACH[0] * beam.radius, max(places) + _REACH[0] * beam.radius
-            yield Mark(source.label, low, high, beam.radius / (_SPOT * across), whole=False)
+            yield Mark(
+                source.label, low, high, beam.radius / ((_SPOT if len(beam.path) > 1 else _STILL) * across), whole=False
+            )
             continue
         end = domain.origin[axis] + (face % 2) * domain.size[axis]
         if beam.absorption_depth is None:

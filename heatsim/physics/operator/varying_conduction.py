@@ -24,6 +24,7 @@ from heatsim.physics.operator.cell_sums import CellSums
 SMALL = 1e-4
 # A conductance between two materials is at least this part of the one without k'(T): no cell loses its neighbours.
 _LEAST = 0.01
+_NO_AREA = 1e-300  # m², instead of 0 at the axis of axial bodies, through which no heat passes
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +75,13 @@ def linearise(
     gain, links, grid = xp.zeros(T.shape), [], materials.grid
     for axis, of in enumerate(grid.axes):
         dimension, area = 2 - axis, grid.mean_volume / of.spacing
-        own, beyond, spread = 1.0, 1.0, 1.0
+        own, beyond, spread, face = 1.0, 1.0, 1.0, area
         if not grid.uniform:
             halves = of.half_factors[:, 0], of.beyond_factors[:, 0], of.gain_factors[:, 0]
             own, beyond, spread = (xp.asarray(grid.along(axis, factors)) for factors in halves)
             for number, other in enumerate(grid.axes):
                 spread = spread * xp.asarray(grid.along(number, other.volume_factors))
+            face = xp.maximum(area * spread, _NO_AREA)
 
         def before(values: Any, dimension: int = dimension) -> Any:
             return xp.roll(values, 1, dimension)
@@ -102,7 +104,7 @@ def linearise(
         gain += flow - xp.roll(flow, -1, dimension)
         # outer changes by the part outer/area·half·k'(T)/k(T) for each kelvin of one cell.
         falls, falls_before = (xp.where(xp.isfinite(one), one, 0.0) for one in (half, facing))
-        drop = (before(T) - T) * outer / (area * spread)
+        drop = (before(T) - T) * outer / face
         here = xp.maximum(abs(1.0 - drop * (falls * bend)), _LEAST)
         there = xp.maximum(abs(1.0 + drop * (falls_before * before(bend))), _LEAST)
         changes = here * there * weight / conducting * before(weight / conducting)

@@ -70,3 +70,23 @@ def test_runs_give_what_the_matrices_do(tmp_path: Path, method: str, seed: int, 
     assert in_joules["stored (J)"] == pytest.approx(stored, abs=1e-9 * turned_over)
     assert in_joules["sources (J)"] == pytest.approx(heated * end, rel=1e-9)
     assert abs(in_joules["residual (J)"]) <= 1e-6 * turned_over
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize(
+    ("seed", "axial"), mostly_slow(product(range(40), (False, True)), (4, False), (8, True), (18, True))
+)
+def test_conductivities_that_hardly_vary_give_what_the_matrices_do(seed: int, axial: bool) -> None:
+    """The equations of materials that vary with temperature, also at the axis, where no heat passes."""
+    body = GradedBody(seed, axial)
+    if body.equations.steady().min() < 0.0:
+        pytest.skip("below 0 K")
+    for material in body.document["materials"].values():
+        k = np.array(material["conductivity"])
+        tables = [k.tolist(), (k * (1.0 + 1e-9)).tolist()]
+        material["conductivity"] = {"temperatures": [200.0, 500.0], "values": tables}
+    simulation = Simulation.from_dict({**body.document, "time": {"method": "steady"}}, in_memory=True)
+    simulation.run()
+    assert simulation.state.steady is not None
+    found, progress = simulation.temperature.reshape(-1)[body.equations.cells], simulation.state.steady.progress
+    np.testing.assert_allclose(found, body.equations.steady(), rtol=0.0, atol=progress.tolerance)

@@ -21,7 +21,9 @@ from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.functions import all_functions_in_time
 from heatsim.scenario.values.timefunction import SpaceFormula
 
-_CURVED = 3.0  # parts with curved or inclined surfaces get as many times more cells across: they are steps of cells
+# Parts with curved or inclined surfaces, which are steps of cells, get as many times more cells across: spheres and
+# cylinders, and STL parts across their shortest extent.
+_CURVED, _OF_FILE = 3.0, 1.5
 # Cells in units of ``across``: in the radius of a beam that moves, and of one that stays, whose shape the field keeps;
 # in the absorption depth of a beam; in a radius below a surface that absorbs a beam.
 _SPOT, _STILL, _DEPTH, _UNDER = 1.0, 4.5, 1.0, 1.5
@@ -220,7 +222,7 @@ def _extent(part: Shaped) -> tuple[tuple[float, ...], tuple[float, ...], tuple[f
             except ValueError:
                 return None  # reported where the part is painted
             low, high = corners.min(axis=0) * scale + shift, corners.max(axis=0) * scale + shift
-            thick = (high - low).min() / _CURVED
+            thick = (high - low).min() / _OF_FILE
             return tuple(low.tolist()), tuple(high.tolist()), tuple(((high - low) / thick).tolist())
     return None
 

@@ -20,6 +20,7 @@ from heatsim.kernels.cpu import (
     linked_functions,
     march,
     plan,
+    planes,
     surface_rises,
     varying_cells,
 )
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
 
 SOURCES = (
     *(called_parts, composite_cells, composite_faces, composite_heat, composite_sums),
-    *(composite_surfaces, composite_void, graded_lines, graded_sums, linked_functions, march, plan, lines),
-    *(surface_rises, varying_cells),
+    *(composite_surfaces, composite_void, graded_lines, graded_sums, linked_functions, march, plan, planes),
+    *(lines, surface_rises, varying_cells),
     *(mixed_cells, surface_balance),
 )
 _KEY = source_key(SOURCES)

@@ -22,7 +22,7 @@ from heatsim.render.spatial.layers import ShownLayer
 from heatsim.render.spatial.outlines import find_outlines
 from heatsim.render.spatial.sections import find_equal, read_sections
 from heatsim.render.spatial.zoom import find_part, part_around, read_box
-from heatsim.run.in_words import cell_sizes
+from heatsim.run.in_words import grid_in_words
 from heatsim.run.plan_details import _ranges
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.field_writer import FieldWriter
@@ -122,8 +122,8 @@ def test_letters_stand_in_the_widest_cells() -> None:
 
 
 def test_texts_have_ranges() -> None:
-    assert cell_sizes(GRID) == "1 to 10 × 5 × 2 to 10 mm"
-    assert cell_sizes(Grid((10, 10, 4), (0.1, 0.1, 0.001))) == "10 × 10 × 0.25 mm"
+    assert " cells of 1 to 10 × 5 × 2 to 10 mm; " in grid_in_words(GRID)
+    assert " cells of 10 × 10 × 0.25 mm; " in grid_in_words(Grid((10, 10, 4), (0.1, 0.1, 0.001)))
     rate = 0.01
     (least, most), left, *_ = _ranges((1.0 - 6.0 * rate, *[rate] * 6), GRID)
     x, z = (GRID.axes[axis].link_factors[1:-1].sum(axis=1) for axis in (0, 2))

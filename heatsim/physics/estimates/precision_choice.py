@@ -56,7 +56,7 @@ from heatsim.physics.estimates.method_work import (
 )
 from heatsim.physics.estimates.temperature_range import gives_heat, surrounding
 from heatsim.physics.matter.coefficients import Precision
-from heatsim.physics.time.tolerance import DEFAULT_PART, LEAST_DEFAULT, Tolerance, least_tolerance
+from heatsim.physics.time.tolerance import DEFAULT_PART, LEAST_DEFAULT, STEADY_PART, Tolerance, least_tolerance
 from heatsim.scenario import Material, Scenario, Temperature
 
 UNIT = 2.0**-24  # half a unit in the last place of float32, as a part of a number
@@ -66,7 +66,6 @@ _OF_SUMS, _NOISY_FROM, _MOST_OF_SUMS = 16.0, 5.0, 560.0
 _OF_STEPS, _OF_CONSTANT, _OF_LOST, _OF_FACES = 1.0 / 40.0, 1.0 / 2.0, 1.0 / 12.0, 1.0 / 4.0
 _LONG = 7.0  # of the slowest time constants, from which a step may change nothing
 _SOLVED, _OF_SOLVED_STEPS = 10.0, 0.02
-_STEADY_PART = 1e-4  # the default tolerance of a steady state, in parts of the range
 _RISE = 100.0  # K by heat, where nothing is known
 
 
@@ -157,14 +156,14 @@ def _rise(problem: Choosable, tolerance: Tolerance) -> float:
     """By how many K heat is taken to warm the body; 0 without sources, beams and fluxes."""
     if not gives_heat(problem.boundary):
         return 0.0
-    part = _STEADY_PART if problem.scenario.steady else DEFAULT_PART
+    part = STEADY_PART if problem.scenario.steady else DEFAULT_PART
     return min(max(_RISE, (tolerance.given or 0.0) / part), tolerance.foreseen)
 
 
 def _steady_error(scenario: Scenario, width: float) -> float:
     """The tolerance of a steady state in K whose temperatures have a range of ``width`` K."""
     given = scenario.time.tolerance
-    return max(LEAST_DEFAULT, _STEADY_PART * width) if given is None else given
+    return max(LEAST_DEFAULT, STEADY_PART * width) if given is None else given
 
 
 def _of_step(problem: Choosable, heated: bool) -> float:

@@ -6,6 +6,7 @@ from math import inf, sqrt
 import numpy as np
 
 DEFAULT_PART = 2e-4  # of the range of temperatures
+STEADY_PART = 1e-4  # the default tolerance of a steady state, in parts of the range of its temperatures
 LEAST_DEFAULT = 1e-3  # K; less only where the whole run has a smaller range
 _FINEST = 1e-9  # K, a thousand roundings in float64
 # The estimate that a step may have at the default tolerance, in parts of it. With 1, runs of smooth bodies had errors

@@ -34,14 +34,14 @@ import numpy as np
 from heatsim.counts import counted
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
+from heatsim.physics.time.tolerance import STEADY_PART
 from heatsim.solver.steady.conjugate_gradients import ConjugateGradients
 from heatsim.solver.steady.steady_equations import Equations, LinearSystem
 
 # The largest allowed correction at the end, as a fraction of the tolerance.
 MARGIN = 0.1
-# The default tolerance as a fraction of the range of temperatures found, and at least the second in K. Where rounding
-# stops the search before, it may grow to the third.
-FRACTION, FINEST, COARSEST = 1e-4, 1e-7, 1e-3
+# The default tolerance in K is at least the first; where rounding stops the search before, it may grow to the second.
+FINEST, COARSEST = 1e-7, 1e-3
 # √(r·MG(r)) over that of the last residual in float64, below which float32 may have drifted.
 DRIFT = 1e-4
 # Roundings of steps in float32, as a part of the largest correction at the last residual in float64.
@@ -370,7 +370,7 @@ class NewtonSolver:
             lowest, highest = self._sweeps.extremes(system.operator, system.temperature)
             # Early this is too small rather than too large: the first guess has no range.
             rounding = float(np.finfo(system.b.dtype).eps) * max(abs(lowest), abs(highest))  # of the field
-            progress.tolerance = max(FINEST, rounding, FRACTION * (highest - lowest))
+            progress.tolerance = max(FINEST, rounding, STEADY_PART * (highest - lowest))
             self._looked_at = progress.correction
         if progress.correction >= MARGIN * progress.tolerance:
             return False

@@ -98,18 +98,3 @@ def link_factors(materials: CellTypes) -> Array:
     plain = materials.link[axis, types[:, None], around]
     layered = surfaces.links > 0.0
     return np.where(layered, surfaces.links * ((own + beyond) / 2.0) / np.where(layered, plain, 1.0), factors)
-
-
-def link_conductances(
-    materials: CellTypes, axis: int | Indices, planes: Indices, side: int | Indices, own: Indices, other: Indices
-) -> Array:
-    """Conductances in W/(m² K) of links without weights, of cells in planes along an axis towards a side (0 or 1).
-
-    ``own``, ``other``: the types of the cells and of their neighbours. Where both have different half cells, the link
-    of a graded grid needs its weight too (:func:`link_factors`). All arrays have one shape.
-    """
-    spread = [one.half_factors + one.beyond_factors for one in materials.grid.axes]
-    if isinstance(axis, int):
-        return np.asarray(materials.link[axis, own, other] * (2.0 / spread[axis][planes, side]))
-    at = np.choose(axis, [of[np.minimum(planes, len(of) - 1), side] for of in spread])
-    return np.asarray(materials.link[axis, own, other] * (2.0 / at))

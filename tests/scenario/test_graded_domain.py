@@ -163,3 +163,20 @@ def test_mistakes_of_axial_domains_are_named_at_their_key(tmp_path: Path, entrie
     path.write_text(MATERIAL + domain + faces)
     ((found, text_of_mistake),) = [each for each in mistakes_of(path) if each[0] != "boundaries.x_min"]
     assert (found, message in text_of_mistake) == (key, True)
+
+
+@pytest.mark.parametrize(("growth", "told"), [(1.0, 0), (1.05, 0), (1.3, 1)])
+def test_label_images_on_cells_whose_widths_change_fast_are_told(growth: float, told: int, tmp_path: Path) -> None:
+    np.save(tmp_path / "labels.npy", (np.arange(64).reshape(4, 4, 4) % 2).astype(np.uint8))
+    material = {"conductivity": 1.0, "density": 1.0, "specific_heat": 1.0}
+    labels = {"file": "labels.npy", "materials": {"0": "a", "1": "b"}}
+    document = {
+        "domain": {"size": [1.0, 1.0], "cells": [4, 4], "material": "a"},
+        "materials": {"a": material, "b": material},
+        "regions": [{"name": "image", "labels": labels}],
+        "initial": {"temperature": 300.0},
+        "time": {"end": 1.0},
+    }
+    document["domain"]["x"] = {"intervals": [{"to": 1.0, "cells": 4, "growth": growth}]}
+    hints = parse(document, tmp_path / "case.toml").hints
+    assert len([hint for hint in hints if hint.startswith("regions.0.labels")]) == told

@@ -24,6 +24,8 @@ from heatsim.temperature_units import CELSIUS, FAHRENHEIT, TEMPERATURE_UNITS, Te
 # A plain number below this many kelvins is suspected to be in degrees, unless all temperatures are as low.
 _COLD = 200.0
 _ROUNDING = 1e-9
+# Up to this ratio of widths, the areas of faces of label images scatter by 6 % (physics/geometry/voxel_areas.py).
+_GROWTH_OF_LABELS = 1.06
 _DEGREES = {name: unit for unit in (CELSIUS, FAHRENHEIT) for name in (unit.name, unit.symbol, unit.name.lower())} | {
     "celsius": CELSIUS,
     "degree_Celsius": CELSIUS,
@@ -41,7 +43,24 @@ def hints(document: Mapping[str, Any], folder: Path, scenario: Scenario) -> list
         scenario: what was read from the document.
     """
     early = [] if scenario.steady else data_that_end_early(document, folder, scenario.time.end)
-    return cold_numbers(document, folder, scenario) + early
+    return cold_numbers(document, folder, scenario) + early + labels_on_unequal_cells(scenario)
+
+
+def labels_on_unequal_cells(scenario: Scenario) -> list[str]:
+    """Label images on cells whose widths change fast: the areas of their surfaces are known badly, face by face."""
+    growth = 1.0
+    for axis in scenario.grid.axes:
+        ratios = axis.widths[1:] / axis.widths[:-1]
+        growth = max([growth, *np.maximum(ratios, 1.0 / ratios).tolist()])
+    if growth <= _GROWTH_OF_LABELS:
+        return []
+    return [
+        f"regions.{number}.labels: neighbouring cells differ in width by a factor of up to {growth:.3g}; areas of "
+        "single faces towards other materials or void may be off by a tenth or more, the total by a few percent: use "
+        "equal cells"
+        for number, region in enumerate(scenario.regions)
+        if region.labels is not None
+    ]
 
 
 def data_that_end_early(document: Mapping[str, Any], folder: Path, end: float) -> list[str]:

@@ -137,13 +137,13 @@ class Stencils:
     between: Bytes
 
     def plain(self, axis: int) -> NDArray[np.bool_]:
-        """Which have links without weights to cells of their own type, in both directions along an axis."""
+        """Which cells have neighbours of the same type on both sides along an axis, and no weights there."""
         sides = slice(2 * axis, 2 * axis + 2)
         alike = (self.around[:, sides] == self.own[:, None]) & (self.weights[:, sides] == 1.0)
         return np.asarray(alike.all(axis=1))
 
     def unweighted(self, axis: int) -> NDArray[np.bool_]:
-        """Which have links without weights in both directions along an axis."""
+        """Which cells have no weights on both sides along an axis."""
         return np.asarray((self.weights[:, 2 * axis : 2 * axis + 2] == 1.0).all(axis=1))
 
 

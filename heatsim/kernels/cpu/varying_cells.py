@@ -204,7 +204,7 @@ def _add_within(c: Any, T: Any, here: int, there: int, some: Any) -> None:
 
 @compiled
 def _add_within_graded(c: Any, factors: Any, T: Any, here: int, there: int, some: Any) -> None:
-    """The same for cells whose links have factors of their own."""
+    """The same on axes of several widths: each link has the factor of its plane."""
     whole_vectors()
     i, j, out = np.uint64(here), np.uint64(there), np.uint64(some[0])
     for x in range(np.uint64(some[1])):

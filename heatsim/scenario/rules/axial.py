@@ -97,8 +97,6 @@ def _others(scenario: Scenario) -> Iterator[Mistake]:
                 f"{_AXIAL} does not allow beams; write their flux as a patch with an expression",
             )
     if known(scenario.layers) and scenario.layers:
-        yield Mistake(
-            "layers.0", f"{_AXIAL} does not allow layers; give the part cells of its own width with [domain.z]"
-        )
+        yield Mistake("layers.0", f"{_AXIAL} does not allow layers; make it a region with thin cells: [domain.z]")
     if known(scenario.initial) and isinstance(scenario.initial.temperature, ImageFile):
         yield Mistake("initial.temperature.image", f"{_AXIAL} does not allow images; write an expression in x and z")

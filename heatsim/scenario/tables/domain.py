@@ -14,7 +14,7 @@ from heatsim.scenario.tables.fields import AUTO, MAX_CELLS, STRICT, Cells, Coord
 from heatsim.scenario.tables.materials import MaterialName
 from heatsim.scenario.values.quantities import COORDINATE, LENGTH
 
-# The most cells of an axis with a table of its own: each has a width of its own.
+# The most cells of an axis that has a table: each of them may have another width.
 MOST_PLANES = 100_000
 # How many times as wide as its neighbour a cell may be: truncation errors grow with it.
 _MOST_GROWTH = 2.0

@@ -236,20 +236,6 @@ def test_mistakes_are_reported_at_their_keys(extra: str, key: str, fragment: str
     assert fragment in found[key], found
 
 
-def test_a_void_region_is_answered_with_what_works() -> None:
-    """Both ways of the advice are read."""
-    hole = '[[regions]]\nname = "hole"\nmaterial = "void"\nbox = { min = [0.0, 0.0, 0.0], max = [0.01, 0.01, 0.01] }\n'
-    flux = 'type = "flux"\nvalue = 1.0'
-    advice = (
-        'this region is void, which has no temperature; name the region around it, such as "left", "right", "cap", or '
-        r"write the condition as `void = \{ … \}` in \[boundaries\]"
-    )
-    with pytest.raises(ScenarioError, match=advice):
-        scenario(f'{hole}[[surfaces]]\nof = "hole"\n{flux}')
-    assert scenario(f'{hole}[[surfaces]]\nof = "left"\n{flux}').surfaces
-    assert scenario(f"{hole}[boundaries]\nvoid = {{ {flux.replace(chr(10), ', ')} }}").boundaries.void is not None
-
-
 def test_a_power_needs_cells_and_a_surface_needs_void() -> None:
     patch = (
         '[[patches]]\nface = "x_min"\nrectangle = { min = [0.03, 0.0], max = [0.04, 0.04] }\ntype = "flux"\npower = 1.0'

@@ -63,8 +63,13 @@ def _contacts(scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None
 def _surfaces(scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None) -> Iterator[ShownBorder]:
     names, unit = [name for name, _ in scenario.palette], scenario.output.temperature_unit
     for surface in scenario.surfaces if VOID in names else ():
-        text = f"surface of {surface.of}: {condition_in_words(surface.condition, unit, scenario.time.end)}"
-        yield ShownBorder(text, _cells_of(surface.of, scenario, labels, parts), labels == names.index(VOID))
+        part, room, void = surface.part(scenario.rooms), surface.room(scenario.rooms), labels == names.index(VOID)
+        where = f"of {part}" if room is None else f"{part or 'all'} towards {room}"
+        text = f"surface {where}: {condition_in_words(surface.condition, unit, scenario.time.end)}"
+        one = ~void if part is None else _cells_of(part, scenario, labels, parts) & ~void
+        if room is not None and parts is not None:
+            void = void & (parts.owner == scenario.rooms[room])
+        yield ShownBorder(text, one, void)
 
 
 def _cells_of(name: str, scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None) -> _Mask:

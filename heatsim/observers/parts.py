@@ -23,8 +23,8 @@ def region_names(problem: HeatProblem) -> list[str]:
 
 
 def surface_names(problem: HeatProblem) -> list[str]:
-    """The names of the heats through surfaces of regions that have a condition towards void."""
-    return [SURFACE + surface.of for surface in problem.scenario.surfaces]
+    """The names of the heats through named surfaces towards void."""
+    return [SURFACE + name for name in problem.boundary.named]
 
 
 def contact_names(problem: HeatProblem) -> list[str]:

@@ -31,6 +31,7 @@ from heatsim.physics.layers.unlayered import Unlayered
 from heatsim.physics.matter.enthalpy import tabulate
 from heatsim.physics.matter.material_numbers import VOID, MaterialNumbers
 from heatsim.physics.operator.fixed_surfaces import FixedSurfaces
+from heatsim.physics.operator.rooms import numbers_towards_void, with_rooms
 from heatsim.physics.operator.surface_powers import with_areas
 from heatsim.physics.operator.values_in_space import is_in_space, with_values_in_space
 from heatsim.physics.sources import cell_sources
@@ -67,8 +68,9 @@ class Body:
             held: the planes to paint.
 
         Raises:
-            ScenarioError: all cells are void, a region paints no cell, a source heats no cell, there are too many cell
-                types, or a material has an impossible property at a temperature that can occur.
+            ScenarioError: all cells are void, a region paints no cell, a source heats no cell, two surfaces have
+                boundary faces in common, a room has none, there are too many cell types, or a material has an
+                impossible property at a temperature that can occur.
         """
         parts = paint(scenario, held) if are_painted(scenario) else None
         varies = kernel_costs.varies(scenario)
@@ -84,7 +86,7 @@ class Body:
             in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
             surfaces = surface_areas.find(division, parts, cells, weighted, boundary.periodic, centres=in_space)
             contacts, surfaces = _touching(scenario.grid, contacts, surfaces, cells, held)
-        layering = _lay(division, contacts, palette, cells, boundary, surfaces, held)
+        layering = _lay(division, contacts, palette, cells, parts, boundary, surfaces, held)
         try:
             materials = cell_type_map.build(
                 scenario.grid,
@@ -93,7 +95,7 @@ class Body:
                 contacts=contacts,
                 heated=_heated(scenario, parts),
                 periodic=boundary.periodic,
-                void_conditions=[boundary.towards_void(region) for _, region in division.kinds] if exposed else None,
+                void_conditions=numbers_towards_void(boundary, division)[:, 0].tolist() if exposed else None,
                 surfaces=surfaces,
                 layering=layering,
                 held=held,
@@ -102,6 +104,7 @@ class Body:
             key = "layers" if scenario.layers else "sources"
             raise ScenarioError(scenario.path, [Mistake(key, str(error))]) from None
         materials = replace(materials, heated=cell_sources.find(scenario, materials, parts))
+        boundary, materials = with_rooms(boundary, materials, division, parts)
         boundary, materials = with_values_in_space(with_areas(boundary, materials), materials, surfaces, varies)
         if scenario.layers:
             field = InitialField.from_scenario(scenario, parts, held=held)
@@ -151,6 +154,7 @@ def _lay(
     contacts: Contacts,
     palette: Sequence[MaterialNumbers],
     material: NDArray[np.uint8] | None,
+    parts: Parts | None,
     boundary: Boundary,
     surfaces: FaceAreas | None,
     held: PaintedPlanes,
@@ -168,7 +172,7 @@ def _lay(
         heat_capacity=np.array([substance.heat_capacity for substance in palette]),
         resistance=resistances(range(len(palette)), contacts),
         surfaces=NO_AREAS if surfaces is None else near.areas(surfaces),
-        held=FixedSurfaces.of(boundary, division).parts,
+        held=FixedSurfaces.of(boundary, division, None if parts is None else near.materials(parts.owner)).parts,
     )
     return lay(sheets_of(scenario, matter.solid, periodic), matter)
 

@@ -1,6 +1,6 @@
 """Describe the conditions, sources and sizes of a scenario in words, for plans and pictures of the geometry."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from math import dist
 from typing import TypeVar, assert_never
 
@@ -31,6 +31,8 @@ from heatsim.scenario import (
     Temperature,
     TimeFunction,
 )
+from heatsim.scenario.messages import show
+from heatsim.scenario.tables.surfaces import RegionSurface
 from heatsim.temperature_units import TemperatureUnit
 
 _LONGEST_FORMULA = 40  # characters
@@ -108,6 +110,14 @@ def _short(text: str) -> str:
 
 def _plain(value: float) -> str:
     return plain(value, 6)
+
+
+def surface_in_words(surface: RegionSurface, rooms: Container[str]) -> str:
+    """A surface towards void in words, for the scenario's ``rooms``."""
+    part, room = surface.part(rooms), surface.room(rooms)
+    if room is None:
+        return f'region "{part}" towards void'
+    return f'{"all" if part is None else show(part)} towards room "{room}"'
 
 
 def source_in_words(source: Source, end: float) -> str:

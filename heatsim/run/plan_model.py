@@ -12,10 +12,20 @@ from heatsim.physics.geometry.division import Division
 from heatsim.physics.geometry.painted_sizes import MOST_OFF, PaintedSize, file_hints, painted_sizes
 from heatsim.physics.geometry.stl import Surface
 from heatsim.physics.matter.material_coefficients import MaterialCoefficients, material_coefficients
+from heatsim.physics.operator.boundary_faces import areas
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.without_effect import contact_areas, notes_without_effect
 from heatsim.physics.time.time_steps import INSTANT
-from heatsim.run.in_words import along_axes, area, condition_in_words, length, point, sizes, source_in_words
+from heatsim.run.in_words import (
+    along_axes,
+    area,
+    condition_in_words,
+    length,
+    point,
+    sizes,
+    source_in_words,
+    surface_in_words,
+)
 from heatsim.scenario import TOWARDS_VOID, VOID, Beam, Probe, Region, Scenario
 
 _ABSORBED = 0.99  # of the power of a beam; if the body absorbs less, the plan says so
@@ -183,8 +193,12 @@ def _conditions(problem: HeatProblem) -> Iterator[str]:
             f"patch        {patch.name}: {condition_in_words(patch.condition, unit, end)}; {area(given)} on "
             f"{patch.face}, {area(on_grid)} on the grid"
         )
+    of_conditions = areas(problem.boundary, problem.materials) if any(problem.boundary.rooms) else None
     for surface in scenario.surfaces:
-        yield f'surface      region "{surface.of}" towards void: {condition_in_words(surface.condition, unit, end)}'
+        where, words = surface_in_words(surface, scenario.rooms), condition_in_words(surface.condition, unit, end)
+        if of_conditions is not None:
+            words += f"; {area(float(of_conditions[[*problem.boundary.named[surface.name]]].sum()))}"
+        yield f"surface      {where}: {words}"
     if scenario.uses_void:
         others = "other surfaces" if scenario.surfaces else "all"
         yield f"surface      {others} towards void: {condition_in_words(scenario.boundaries.void, unit, end)}"
@@ -222,6 +236,7 @@ def _probe(probe: Probe, scenario: Scenario) -> str:
     of = "the whole body" if probe.region is None else f'region "{probe.region}"'
     if probe.surface is not None:
         where = "towards void" if probe.surface == TOWARDS_VOID else f"at {probe.surface}"
+        where = f'towards room "{probe.surface}"' if probe.surface in scenario.rooms else where
         of = f"the surface {where}" + ("" if probe.region is None else f", {of}")
     above = "" if probe.threshold is None else f" {unit.text(probe.threshold)}"
     return f"{probe.statistic}{above} of {of}"

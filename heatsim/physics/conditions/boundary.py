@@ -3,6 +3,7 @@
 A condition is six numbers, which may vary in time: :mod:`heatsim.physics.conditions.condition_numbers`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,13 +34,15 @@ class Boundary:
     Attributes:
         scenario: the scenario.
         keys: the key of each condition in the scenario.
-        conditions: of the six faces in the order of FACES, of the patches, of surfaces towards void, and of those of
-            regions that have their own.
+        conditions: of the six faces in the order of FACES, of the patches, of surfaces towards void, and of those that
+            [[surfaces]] name; then those of surfaces whose heat belongs to a room too, see :attr:`rooms`.
         maps: for each face the number of each cell's condition, of the ledger's shape, MIXED where several share the
             cell; empty where there is no patch.
         mixed: the cells that several conditions share, at faces and towards void.
         owners: the number of the condition in the scenario of each one; a condition whose values vary in space has
             several.
+        rooms: for each condition the number of the region, counted from 1, if it is that of surfaces towards this room
+            alone; else 0.
         hottest: the highest temperature in K of the initial field and of the surroundings; 0 for bodies without layers.
     """
 
@@ -49,6 +52,7 @@ class Boundary:
     maps: Maps
     mixed: MixedCells
     owners: tuple[int, ...] = ()
+    rooms: tuple[int, ...] = ()
     hottest: float = 0.0
 
     @classmethod
@@ -62,23 +66,37 @@ class Boundary:
             message = f"got {len(scenario.patches)} patches; at most {MAXIMUM_PATCHES} are allowed"
             raise ScenarioError(scenario.path, [Mistake("patches", message)])
         maps, mixed = lay_out(scenario)
+        keys = (
+            *(f"boundaries.{name}" for name in FACES),
+            *(f"patches.{number}" for number in range(len(scenario.patches))),
+            "boundaries.void",
+            *(f"surfaces.{number}" for number in range(len(scenario.surfaces))),
+        )
+        conditions = (
+            *(scenario.boundaries.face(name) for name in FACES),
+            *(patch.condition for patch in scenario.patches),
+            scenario.boundaries.void,
+            *(surface.condition for surface in scenario.surfaces),
+        )
+        of_entries = [scenario.rooms.get(surface.room(scenario.rooms) or "", 0) for surface in scenario.surfaces]
+        rooms = [0] * (len(conditions) - len(of_entries)) + of_entries
+        owners = list(range(len(conditions)))
+        # The rest of a room whose parts have entries: a part of other surfaces, but its heat is also the room's.
+        whole = [
+            number for number, surface in zip(of_entries, scenario.surfaces, strict=True) if surface.of is not None
+        ]
+        first = len(conditions) - len(of_entries) - 1
+        for room in dict.fromkeys(number for number in of_entries if number and number not in whole):
+            others = [number for number in owners[first : len(conditions)] if rooms[number] == 0]
+            owners, rooms = owners + others, rooms + [room] * len(others)
         return cls(
             scenario=scenario,
-            keys=(
-                *(f"boundaries.{name}" for name in FACES),
-                *(f"patches.{number}" for number in range(len(scenario.patches))),
-                "boundaries.void",
-                *(f"surfaces.{number}" for number in range(len(scenario.surfaces))),
-            ),
-            conditions=(
-                *(scenario.boundaries.face(name) for name in FACES),
-                *(patch.condition for patch in scenario.patches),
-                scenario.boundaries.void,
-                *(surface.condition for surface in scenario.surfaces),
-            ),
+            keys=tuple(keys[owner] for owner in owners),
+            conditions=tuple(conditions[owner] for owner in owners),
             maps=maps,
             mixed=mixed,
-            owners=tuple(range(len(FACES) + len(scenario.patches) + 1 + len(scenario.surfaces))),
+            owners=tuple(owners),
+            rooms=tuple(rooms),
         )
 
     @property
@@ -97,10 +115,24 @@ class Boundary:
             self.is_towards_void(n) and not isinstance(each, Insulated) for n, each in enumerate(self.conditions)
         )
 
-    def towards_void(self, region: str) -> int:
-        """The number of the condition on the surface of a region towards void; "" for cells of no such region."""
-        regions = ["", *(surface.of for surface in self.scenario.surfaces)]
-        return self.first_towards_void + (regions.index(region) if region in regions else 0)
+    @cached_property
+    def accounts(self) -> tuple[int, ...]:
+        """For each condition the first one with the same owner and room: the heat of both is booked together."""
+        pairs = [*zip(self.owners, self.rooms, strict=True)]
+        return tuple(map(pairs.index, pairs))
+
+    @cached_property
+    def named(self) -> Mapping[str, frozenset[int]]:
+        """The numbers of the conditions of each named surface towards void: each of [[surfaces]], then other rooms."""
+        scenario, first = self.scenario, self.first_towards_void + 1
+        owners, rooms, names = (
+            np.array(self.owners),
+            np.array(self.rooms),
+            {r: name for name, r in scenario.rooms.items()},
+        )
+        found = {of.name: owners == number for number, of in enumerate(scenario.surfaces, start=first)}
+        found |= {names[room]: rooms == room for room in sorted({*self.rooms} - {0}) if names[room] not in found}
+        return {name: frozenset(np.flatnonzero(where).tolist()) for name, where in found.items()}
 
     @property
     def periodic(self) -> tuple[bool, bool, bool]:
@@ -214,7 +246,8 @@ class Boundary:
         """For conditions that are laws, by their keys: what :meth:`SurfaceLaw.ends` says, if anything."""
         nodes, end, found = self._law_tables.nodes, self.scenario.time.end, dict[str, list[tuple[str, float, float]]]()
         for law in self.laws:
-            found.setdefault(self.keys[law.number], []).extend(law.ends(nodes, end))
+            of_key = found.setdefault(self.keys[law.number], [])
+            of_key.extend(ends for ends in law.ends(nodes, end) if ends not in of_key)
         return {key: ends for key, ends in found.items() if ends}
 
     @cached_property

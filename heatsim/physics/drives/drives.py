@@ -293,14 +293,19 @@ def _warming(boundary: Boundary, materials: CellTypes) -> Array:
     """By how many K/s a flux of 1 W/m² warms cells of each type, or more; shape (conditions, types)."""
     grid, capacity = materials.grid, _capacities(materials)
     found = np.zeros((len(boundary.conditions), len(capacity)))
-    if any(time_functions(condition).flux != NO_FLUX for condition in boundary.conditions):
+    fluxes = [time_functions(condition).flux for condition in boundary.conditions]
+    if any(flux != NO_FLUX for flux in fluxes):
         for side in range(6):
             faces, of_side = at_box(boundary, materials.grid, side), np.zeros_like(found)
             np.maximum.at(of_side, (faces.conditions, faces.types(materials)), faces.fractions)
             found += of_side / grid.mean_spacing[side // 2] * faces.gain_factors
         found /= capacity
         void = [boundary.is_towards_void(number) for number in range(len(found))]
+        # Surfaces towards a room may share the flux of those towards all void: their row stands for both.
+        pairs = enumerate(zip(boundary.owners, boundary.rooms, strict=True))
+        twice = [room != boundary.rooms[owner] and fluxes[n] is fluxes[owner] for n, (owner, room) in pairs]
         found[void] = 1.0 / (capacity.min() * min(axis.spacing / float(axis.gain_factors.max()) for axis in grid.axes))
+        found[twice] = 0.0
     return found
 
 

@@ -34,7 +34,7 @@ class Division:
     @classmethod
     def of(cls, scenario: Scenario) -> "Division":
         """The kinds of cells that a scenario can have."""
-        named = {surface.of for surface in scenario.surfaces}
+        named = {name for surface in scenario.surfaces for name in surface.names}
         named.update(name for contact in scenario.contacts for name in contact.between)
         named.difference_update(scenario.materials)
         named.update(region.name for region in scenario.regions if region.axes is not None)
@@ -74,6 +74,20 @@ class Division:
         return found
 
     @cached_property
+    def towards_void(self) -> NDArray[np.bool_]:
+        """Whether each of [[surfaces]] holds on cells of each kind towards void that each region painted.
+
+        Shape (surfaces, kinds, 1 + regions); the first column is void that no region painted.
+        """
+        scenario, rooms = self.scenario, self.scenario.rooms
+        found = np.zeros((len(scenario.surfaces), len(self.kinds), 1 + len(scenario.regions)), dtype=bool)
+        for holds, surface in zip(found, scenario.surfaces, strict=True):
+            part, room = surface.part(rooms), surface.room(rooms)
+            kinds = range(len(self.kinds)) if part is None else self._named(part)
+            holds[np.ix_(kinds, range(holds.shape[1]) if room is None else [rooms[room]])] = True
+        return found
+
+    @cached_property
     def contacts(self) -> Mapping[frozenset[int], int]:
         """The number of the contact between two kinds; one between regions prevails over one between materials."""
         found: dict[frozenset[int], tuple[int, int]] = {}
@@ -91,7 +105,7 @@ class Division:
         return {pair: self.scenario.contacts[number].resistance for pair, number in self.contacts.items()}
 
     def _named(self, name: str) -> list[int]:
-        """The kinds that a contact means by the name of a material, or else of a region."""
+        """The kinds that a contact or surface means by the name of a material, or else of a region."""
         place = 0 if name in self.scenario.materials else 1
         return [number for number, kind in enumerate(self.kinds) if kind[place] == name]
 

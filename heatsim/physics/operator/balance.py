@@ -236,18 +236,18 @@ class Balance:
         """Flows from the heat of each boundary face, and of each source, in W. Collective."""
         scenario = self.body.boundary.scenario
         faces, patches = dict.fromkeys((*FACES, VOID), 0.0), dict.fromkeys(range(6, 6 + len(scenario.patches)), 0.0)
-        first = self.body.boundary.first_towards_void + 1
-        of_regions = dict.fromkeys(range(first, first + len(scenario.surfaces)), 0.0)
+        named = self.body.boundary.named
+        of_surfaces = dict.fromkeys(named, 0.0)
         for (name, number), heat in sorted(self.sums.of_conditions(heats).items()):
             faces[name] += heat
             owner = self.body.boundary.owners[number]
             if owner in patches:
                 patches[owner] += heat
-            elif owner in of_regions:
-                of_regions[owner] += heat
+            for surface, numbers in named.items():
+                of_surfaces[surface] += heat * (number in numbers)
         names = (patch.name for patch in scenario.patches)
-        void, regions = faces.pop(VOID), tuple(of_regions.values())
-        return Flows(powers, faces, dict(zip(names, patches.values(), strict=True)), void, regions)
+        void, surfaces = faces.pop(VOID), tuple(of_surfaces.values())
+        return Flows(powers, faces, dict(zip(names, patches.values(), strict=True)), void, surfaces)
 
     def _heat(self, surface: BalanceSurface, T: Any) -> Any:
         """Heat in W through a surface into each of its cells, without that of beams."""

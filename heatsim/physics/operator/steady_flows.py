@@ -13,7 +13,7 @@ class Flows:
         faces: through each face, that of its patches among it, that of beams left out.
         patches: through each patch.
         void: through the surfaces towards void.
-        surfaces: through those of each region that has a condition towards void; ``void`` contains them.
+        surfaces: through each of ``Boundary.named``; ``void`` contains them.
         entering: what enters at each of these: the sums over boundary faces, or heated cells, of positive heat; None of
             such flows themselves.
     """

@@ -68,15 +68,21 @@ def with_areas(boundary: Boundary, materials: CellTypes) -> Boundary:
     powers = [number for number, condition in enumerate(conditions) if _power(condition) is not None]
     if not powers:
         return boundary
-    of_conditions, problems = areas(boundary, materials), []
+    # A power belongs to all surfaces of its owner.
+    owners = np.array(boundary.owners)
+    of_conditions, problems = np.bincount(owners, areas(boundary, materials))[owners], []
     for number in powers:
         power = _power(conditions[number])
         assert power is not None, "found above"
         if of_conditions[number] > 0.0:
             # The key keeps its name for messages.
-            flux = Scaled(power, 1.0 / of_conditions[number])
-            conditions[number] = conditions[number].model_copy(update={"power": flux})
-        else:
+            owner = conditions[boundary.owners[number]]
+            conditions[number] = (
+                owner.model_copy(update={"power": Scaled(power, 1.0 / of_conditions[number])})
+                if number == boundary.owners[number]
+                else owner
+            )
+        elif number == boundary.owners[number]:
             message = "no cell that conducts has this surface: nothing takes the power"
             problems.append(Mistake(f"{boundary.keys[number]}.power", message))
     if problems:

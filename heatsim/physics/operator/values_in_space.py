@@ -82,12 +82,20 @@ def with_values_in_space(
         shared = np.isin(materials.void_conditions, of_void)
         marked = np.where(shared, MIXED, materials.void_conditions).astype(np.int32)
         materials = replace(materials, void_conditions=marked)
+    # Surfaces towards rooms whose conditions do not vary in space.
+    mixed = boundary.mixed
+    of_parts = np.repeat(mixed.places, np.diff(mixed.first))[mixed.parts_on_faces :]
+    for number in np.unique(mixed.numbers[mixed.parts_on_faces :]).tolist():
+        if number not in varying:
+            some = np.flatnonzero(mixed.numbers[mixed.parts_on_faces :] == number)
+            found.keep(number, of_parts[some], mixed.fractions[mixed.parts_on_faces :][some])
     return (
         replace(
             boundary,
             conditions=tuple(found.conditions),
             keys=tuple(found.keys),
             owners=tuple(found.owners),
+            rooms=tuple(found.rooms),
             maps=tuple(maps),
             mixed=found.mixed(),
         ),
@@ -108,7 +116,7 @@ class _Conditions:
         self.conditions: list[Condition] = [
             Insulated() if number in varying else condition for number, condition in enumerate(boundary.conditions)
         ]
-        self.keys, self.owners = list(boundary.keys), list(range(len(self.conditions)))
+        self.keys, self.owners, self.rooms = list(boundary.keys), list(boundary.owners), list(boundary.rooms)
         self._boundary, self._varying, self._replaced = boundary, varying, set[int]()
         self._parts = list[tuple[Numbers, int, Array]]()
 
@@ -122,12 +130,16 @@ class _Conditions:
             cells: the cells of the surface.
         """
         if number not in self._varying:
-            self._parts.append((places, number, fractions))
+            self.keep(number, places, fractions)
             return
         values = [*levels_of(self._boundary, number, cells)]
         for levels, some, weights in _mixtures(values, len(places), cells.held):
             update = {name: value.levels[at] for value, at in zip(values, levels, strict=True) for name in value.names}
             self._parts.append((places[some], self._add(number, update), fractions[some] * weights))
+
+    def keep(self, number: int, places: Numbers, fractions: Array) -> None:
+        """Give fractions of the surfaces of cells a condition that does not vary; arguments as for :meth:`spread`."""
+        self._parts.append((places, number, fractions))
 
     def mixed(self) -> MixedCells:
         """The mixed cells of all parts."""
@@ -150,7 +162,8 @@ class _Conditions:
         for _ in range(2 if len(self.conditions) == MIXED else 1):
             self.conditions.append(condition)
             self.keys.append(self.keys[number])
-            self.owners.append(number)
+            self.owners.append(self.owners[number])
+            self.rooms.append(self.rooms[number])
         return len(self.conditions) - 1
 
 

@@ -17,11 +17,12 @@ from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.conditions.surface_laws import SurfaceConditions
 from heatsim.physics.geometry.regions import region_number
 from heatsim.physics.matter.enthalpy import EnthalpyTable
-from heatsim.physics.operator.balance_surfaces import VOID, beam_fluxes
+from heatsim.physics.operator.balance_surfaces import beam_fluxes
 from heatsim.physics.operator.boundary_faces import BoundaryFaces, boundary_faces
+from heatsim.physics.operator.rooms import rooms_beyond
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.surface_temperature import Acting, acting_at
-from heatsim.scenario import Probe
+from heatsim.scenario import TOWARDS_VOID, Probe
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -35,7 +36,7 @@ class SurfaceCells:
 
     Args:
         problem: the problem of the planes that this rank steps.
-        surface: the name of a face, or "void"; None for all.
+        surface: the name of a face, "void", or the name of a room; None for all.
         region: the region whose cells belong to it; None for all.
         team: the ranks.
         conditions: the numbers of the conditions of its cells; None for all.
@@ -64,9 +65,15 @@ class SurfaceCells:
         keys, areas = [np.zeros((0, 3), np.int64)], [np.zeros(0)]
         cells, nx, ny = [np.zeros(0, np.int64)], problem.grid.shape[2], problem.grid.shape[1]
         for faces in boundary_faces(problem.boundary, problem.materials, not_cut(problem)):
-            if surface not in (None, VOID if faces.towards_void else FACES[faces.side]):
+            if surface in FACES and (faces.towards_void or surface != FACES[faces.side]):
+                continue
+            if surface not in (None, *FACES) and not faces.towards_void:
                 continue
             wanted = True if conditions is None else np.isin(faces.conditions, conditions)
+            if surface in problem.scenario.rooms:
+                assert problem.parts is not None, "a scenario with regions is painted"
+                room = problem.scenario.rooms[surface]
+                wanted = wanted & (rooms_beyond(faces, problem.parts, slab) == room)
             faces = faces.where(wanted & self._wanted(faces.cells, region))
             owners = np.array(problem.boundary.owners)[faces.conditions]
             every = problem.grid.cell_count
@@ -193,4 +200,6 @@ def check_probes(problem: HeatProblem, part: HeatProblem, team: Team) -> None:
 def _reason(probe: Probe) -> str:
     if probe.region is not None:
         return f'got "{probe.surface}", where region "{probe.region}" has no cell; choose another surface or region'
+    if probe.surface not in (*FACES, TOWARDS_VOID):
+        return f'got "{probe.surface}"; no cell that conducts borders on what later regions leave of this void region'
     return f'got "{probe.surface}", where no cell conducts; choose another surface'

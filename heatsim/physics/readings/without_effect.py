@@ -43,7 +43,8 @@ def _surfaces(problem: HeatProblem) -> Iterator[str]:
         for place in pair
     }
     for number, surface in enumerate(scenario.surfaces):
-        if not isinstance(surface.condition, Insulated) and surface.of not in exposed:
+        is_room = surface.room(scenario.rooms) is not None
+        if not isinstance(surface.condition, Insulated) and not is_room and surface.of not in exposed:
             yield f"surfaces.{number} has no effect: {show(surface.of)} does not border on void"
 
 

@@ -171,10 +171,9 @@ def _copies(scenario: Scenario) -> list[tuple[InputFile, PurePosixPath]]:
 def _plain(value: object, copies: Mapping[Path, str]) -> Any:
     match value:
         case Patch() | RegionSurface():
-            own = {
-                name: _plain(getattr(value, name), copies) for name in type(value).model_fields if name != "condition"
-            }
-            return {**own, **_plain(value.condition, copies)}
+            own = {name: getattr(value, name) for name in type(value).model_fields if name != "condition"}
+            given = {name: _plain(item, copies) for name, item in own.items() if item is not None}
+            return {**given, **_plain(value.condition, copies)}
         case BaseModel():
             fields = {info.alias or name: getattr(value, name) for name, info in type(value).model_fields.items()}
             # Omits an empty heading [materials] beside [material].

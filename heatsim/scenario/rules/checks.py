@@ -8,6 +8,7 @@ that needs them does not apply.
 from collections.abc import Callable
 
 from heatsim.errors import Mistake
+from heatsim.grid import FACES
 from heatsim.scenario.messages import did_you_mean, show, show_key
 from heatsim.scenario.rules.axial import axial_domains_turn_around_their_axis
 from heatsim.scenario.rules.interfaces import (
@@ -18,7 +19,8 @@ from heatsim.scenario.rules.interfaces import (
     has_no_void,
     materials_of,
     regions_by_name,
-    surfaces_name_known_regions,
+    surfaces_name_known_parts,
+    wrong_room,
 )
 from heatsim.scenario.rules.material_names import (
     domain_names_its_material,
@@ -137,13 +139,16 @@ def sources_and_probes_name_known_regions(scenario: Scenario) -> list[Mistake]:
 
 
 def probes_of_surfaces_have_one(scenario: Scenario) -> list[Mistake]:
-    """Probes name surfaces that exist: periodic faces are no surfaces, and void may have none or insulated ones."""
+    """Probes name surfaces that exist: faces, not periodic; void, not insulated; void regions, the rooms."""
     mistakes = []
     for index, probe in entries(scenario.probes):
         if probe.surface is None or not known(scenario.boundaries):
             continue
         key, got = f"probes.{index}.surface", f"got {show(probe.surface)}"
-        if probe.surface != TOWARDS_VOID:
+        message = _wrong_surface(scenario, probe.surface)
+        if message is not None:
+            mistakes.append(Mistake(key, message))
+        elif probe.surface in FACES:
             if isinstance(scenario.boundaries.face(probe.surface), Periodic):
                 mistakes.append(Mistake(key, f"{got}; this face is periodic and has no surface"))
         elif has_no_void(scenario):
@@ -158,6 +163,22 @@ def probes_of_surfaces_have_one(scenario: Scenario) -> list[Mistake]:
             )
             mistakes.append(Mistake(key, message))
     return mistakes
+
+
+def _wrong_surface(scenario: Scenario, name: str) -> str | None:
+    """What is wrong with the name of a probe's surface."""
+    if not known(scenario.regions):
+        return None
+    if name in scenario.rooms:
+        return wrong_room(scenario, name)
+    if name in (*FACES, TOWARDS_VOID):
+        return None
+    if name in regions_by_name(scenario):
+        return (
+            f'got {show(name)}, which conducts; write surface = "void" and region = {show(name)}, or name a void region'
+        )
+    names = [*FACES, TOWARDS_VOID, *scenario.rooms]
+    return f"got {show(name)}; one of {', '.join(map(show, names))} is expected{did_you_mean(name, names)}"
 
 
 def statistics_suit_the_scenario(scenario: Scenario) -> list[Mistake]:
@@ -198,7 +219,7 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     initial_field_fits_the_domain,
     expressions_in_time_stay_in_range,
     conditions_towards_void_need_void,
-    surfaces_name_known_regions,
+    surfaces_name_known_parts,
     patches_and_beams_have_a_surface,
     patches_and_beams_lie_on_their_faces,
     patches_do_not_overlap,

@@ -1,9 +1,10 @@
 """The rules of contacts, and of surfaces towards void; each returns every mistake, as those in ``checks``."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from heatsim.errors import Mistake
+from heatsim.grid import FACES
 from heatsim.scenario.messages import did_you_mean, show
 from heatsim.scenario.rules.validation import entries, known
 from heatsim.scenario.tables.boundaries import Face, Insulated
@@ -28,7 +29,7 @@ def contacts_name_known_parts(scenario: Scenario) -> list[Mistake]:
 
 
 def _wrong_part(scenario: Scenario, name: str, regions: Mapping[str, Region]) -> str | None:
-    if name == VOID or (name not in scenario.materials and name in regions and materials_of(regions[name]) == {VOID}):
+    if name == VOID or (name not in scenario.materials and name in regions and regions[name].is_void):
         return f"got {show(name)}, which does not conduct; the name of a material or of a region is expected"
     if name in scenario.materials or name in regions:
         return None
@@ -101,30 +102,71 @@ def _region_and_material(
     return (others[0], materials[0]) if len(materials) == len(others) == 1 else None
 
 
-def surfaces_name_known_regions(scenario: Scenario) -> list[Mistake]:
-    """Each [[surfaces]] names another region that conducts, and the scenario has void."""
-    if not known(scenario.regions):
+def surfaces_name_known_parts(scenario: Scenario) -> list[Mistake]:
+    """Each [[surfaces]] names a region or a room, or a part that conducts and a room; each has a different name."""
+    if not known(scenario.regions, scenario.materials):
         return []
-    regions, mistakes, taken = regions_by_name(scenario), [], set()
+    mistakes: list[Mistake] = []
+    taken: dict[str, tuple[str, ...]] = {}
     for index, surface in entries(scenario.surfaces):
-        name, key = surface.of, f"surfaces.{index}"
-        if not known(name):
+        key, names = f"surfaces.{index}.{surface.key}", surface.names
+        if not names:
             continue
-        if name not in regions:
-            choice = f"one of {', '.join(map(show, regions))} is expected" if regions else "there are no [[regions]]"
-            mistakes.append(Mistake(f"{key}.of", f"got {show(name)}; {choice}{did_you_mean(name, regions)}"))
-        elif materials_of(regions[name]) == {VOID}:
-            solid = [other for other, region in regions.items() if VOID not in (materials_of(region) or {VOID})]
-            beside = f"name the region around it, such as {', '.join(map(show, solid[:4]))}, or " if solid else ""
-            message = (
-                f"got {show(name)}; this region is void, which has no temperature; {beside}write the condition as "
-                "`void = { … }` in [boundaries], where it holds for all that borders on void and has no [[surfaces]]"
-            )
-            mistakes.append(Mistake(f"{key}.of", message))
-        elif name in taken:
-            mistakes.append(Mistake(f"{key}.of", f"got {show(name)} a second time; a region has one surface"))
-        taken.add(name)
+        found = _wrong_region(scenario, names[0]) if surface.between is None else _wrong_between(scenario, names)
+        other = next((of for of in taken.values() if sorted(of) == sorted(names)), taken.get(surface.name))
+        if found is None and other is not None:
+            what = "a second time; a region has one surface" if len(names) == 1 else "a second time: write one of them"
+            if sorted(other) != sorted(names):
+                what = f"beside {show(other[0])}; tables call both {show(surface.name)}: rename one of these regions"
+            found = f"got {show(names[0] if surface.between is None else [*names])} {what}"
+        if found is not None:
+            mistakes.append(Mistake(key, found))
+        taken.setdefault(surface.name, names)
     return mistakes
+
+
+def _wrong_region(scenario: Scenario, name: str) -> str | None:
+    """What is wrong with the region or room of a surface."""
+    regions = regions_by_name(scenario)
+    if name in scenario.rooms:
+        return wrong_room(scenario, name)
+    if name in regions:
+        return None
+    choice = f"one of {', '.join(map(show, regions))} is expected" if regions else "there are no [[regions]]"
+    return f"got {show(name)}; {choice}{did_you_mean(name, regions)}"
+
+
+def _wrong_between(scenario: Scenario, names: Sequence[str]) -> str | None:
+    """What is wrong with the names of a conducting part and a room."""
+    rooms, regions = [name for name in names if name in scenario.rooms], regions_by_name(scenario)
+    if VOID in names and not rooms:
+        part = show(names[names[0] == VOID])
+        return (
+            f'got {show([*names])}; write a void region in place of "void", or of = {part} for all that it borders on'
+        )
+    faults = [wrong_room(scenario, name) for name in rooms]
+    faults += [_wrong_part(scenario, name, regions) for name in names if name not in rooms]
+    found = next((of for of in faults if of is not None), None)
+    if found is not None or len(rooms) == 1:
+        return found
+    if rooms:
+        return f"got {show([*names])}, which are both void: no heat passes there; write a part that conducts and a room"
+    void = f", such as {', '.join(map(show, [*scenario.rooms][:4]))}" if scenario.rooms else ', with material = "void"'
+    return (
+        f"got {show([*names])}, which both conduct: write a void region in place of one of them{void}; a resistance "
+        "between parts that conduct stands in [[contacts]]"
+    )
+
+
+def wrong_room(scenario: Scenario, name: str) -> str | None:
+    """Why a void region, a room, cannot be named: its name means something else too."""
+    if name in (*FACES, VOID):
+        meaning = "all surfaces towards void have" if name == VOID else "a face of the box has"
+    elif known(scenario.materials) and name in scenario.materials:
+        meaning = "a material has"
+    else:
+        return None
+    return f"got {show(name)}, a void region; {meaning} this name too: rename the region"
 
 
 def conditions_towards_void_need_void(scenario: Scenario) -> list[Mistake]:

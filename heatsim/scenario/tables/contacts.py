@@ -9,7 +9,12 @@ from heatsim.scenario.tables.fields import STRICT, ContactResistance, Form
 from heatsim.scenario.tables.materials import read_material_name
 
 
-def _read_between(value: object) -> tuple[str, str]:
+def read_between(value: object) -> tuple[str, str]:
+    """Two different names of materials or regions.
+
+    Raises:
+        ValueError: these are none; the message is for the user.
+    """
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise ValueError(
             f'got {show(value)}; the names of two materials or regions are expected, as in ["copper", "die"]'
@@ -33,7 +38,7 @@ class Contact(BaseModel):
 
     model_config = STRICT
 
-    between: Annotated[tuple[str, str], PlainValidator(_read_between), Form("two names of materials or regions")] = (
+    between: Annotated[tuple[str, str], PlainValidator(read_between), Form("two names of materials or regions")] = (
         Field(
             examples=['between = ["copper", "silicon"]'],
             description="What touches. A contact between regions prevails over one between materials",

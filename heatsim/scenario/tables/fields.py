@@ -213,6 +213,11 @@ def _read_text(value: object) -> str:
 
 
 Text = Annotated[str, PlainValidator(_read_text), Form("text on one line")]
+SurfaceName = Annotated[
+    str,
+    PlainValidator(_read_text),
+    Form(", ".join(f"`{name}`" for name in (*FACES, "void")) + ", or the name of a void region"),
+]
 Flag = Annotated[bool, PlainValidator(_read_flag), Form("`true`, `false`")]
 Duration = Annotated[float, _number(DURATION), DURATION]
 Density = Annotated[float, _number(DENSITY), DENSITY]

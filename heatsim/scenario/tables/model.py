@@ -1,6 +1,6 @@
 """The whole scenario, and its table [initial], as frozen models in SI units."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from heatsim.scenario.tables.named import Named
 from heatsim.scenario.tables.output import Output
 from heatsim.scenario.tables.patches import Patches
 from heatsim.scenario.tables.probes import Probe
-from heatsim.scenario.tables.regions import Regions, Shaped
+from heatsim.scenario.tables.regions import Region, Regions, Shaped
 from heatsim.scenario.tables.solver import Solver
 from heatsim.scenario.tables.sources import Sources
 from heatsim.scenario.tables.surfaces import Surfaces
@@ -125,7 +125,8 @@ class Scenario(BaseModel):
     surfaces: Surfaces = Field(
         default=(),
         examples=['each surface under its own heading [[surfaces]], with of = "die", type and the keys of the type'],
-        description="Conditions where a region borders on void, instead of `boundaries.void`",
+        description="Conditions on surfaces towards void: of a region, or towards a void region, a room; instead of "
+        "`boundaries.void`",
     )
     sources: Sources = Field(
         default=(),
@@ -210,6 +211,13 @@ class Scenario(BaseModel):
     def uses_void(self) -> bool:
         """Whether cells may be void, which does not conduct."""
         return self.domain.material == VOID or any(VOID in region.materials for region in self.regions)
+
+    @property
+    def rooms(self) -> dict[str, int]:
+        """The number from 1 of each region that is void, by its name; surfaces and probes may name these regions."""
+        regions: Sequence[Region | None] = self.regions  # None for regions with mistakes
+        numbered = enumerate(regions, start=1)
+        return {region.name: number for number, region in numbered if region is not None and region.is_void}
 
     @property
     def steady(self) -> bool:

@@ -13,9 +13,8 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails
 
-from heatsim.grid import FACES
 from heatsim.scenario.messages import fault, missing_key, show, validate_beside
-from heatsim.scenario.tables.fields import STRICT, Count, Kelvin, Point, Text, Vector, choice
+from heatsim.scenario.tables.fields import STRICT, Count, Kelvin, Point, SurfaceName, Text, Vector, choice
 
 TOWARDS_VOID = "void"
 # The statistics that are temperatures, and the units of the others.
@@ -27,9 +26,6 @@ UNITS = {LIQUID_FRACTION: "1", **dict.fromkeys(EXTENTS, "m"), **dict.fromkeys(TI
 Statistic = Annotated[
     Literal["mean", "max", "min", "liquid_fraction", "extent_x", "extent_y", "extent_z", "time_above", "time_below"],
     choice(*TEMPERATURES, *UNITS),
-]
-ProbedSurface = Annotated[
-    Literal["x_min", "x_max", "y_min", "y_max", "z_min", "z_max", "void"], choice(*FACES, TOWARDS_VOID)
 ]
 
 
@@ -101,11 +97,11 @@ class Probe(BaseModel):
         description="Points on a line",
     )
     region: Text | None = Field(default=None, examples=['region = "die"'], description="Region; needs `statistic`")
-    surface: ProbedSurface | None = Field(
+    surface: SurfaceName | None = Field(
         default=None,
         examples=['surface = "z_max"'],
-        description="A face of the box, or `void` for surfaces towards void. The statistic is of temperatures of the "
-        "surface; with `region`, only of the surface of that region",
+        description="A face of the box, `void` for surfaces towards void, or a void region: surfaces towards it. The "
+        "statistic is of temperatures of the surface; with `region`, only of the surface of that region",
     )
     statistic: Statistic | None = Field(
         default=None,

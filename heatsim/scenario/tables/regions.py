@@ -23,7 +23,7 @@ from heatsim.scenario.files import InputFile, input_file
 from heatsim.scenario.messages import fault, missing_key, refuse, show, validate_beside
 from heatsim.scenario.tables.fields import STRICT, Enlargement, Flag, Form, Kelvin, Length, Point, Text, Vector
 from heatsim.scenario.tables.labels import Labels
-from heatsim.scenario.tables.materials import MaterialName
+from heatsim.scenario.tables.materials import VOID, MaterialName
 from heatsim.scenario.values.quantities import SMALLEST
 
 MAX_REGIONS = 255
@@ -199,6 +199,12 @@ class Region(Shaped):
         if self.labels is not None:
             return tuple(dict.fromkeys(self.labels.materials.values()))
         return () if self.material is None else (self.material,)
+
+    @property
+    def is_void(self) -> bool:
+        """Whether it paints void alone; False if its materials could not be read."""
+        named = self.labels.materials if self.labels is not None else {"": self.material}
+        return bool(named) and set(named.values()) == {VOID}
 
     @field_validator("everywhere", mode="after")
     @classmethod

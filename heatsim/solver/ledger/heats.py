@@ -18,13 +18,13 @@ class HeatRows:
         numbers: for each time the heats, and then their magnitudes: Σ |heat| over boundary faces, or over cells; in the
             order of the properties below; shape (times, 2, heats).
         patches: the number of patches.
-        regions: the number of regions with a condition towards void.
+        surfaces: the number of named surfaces towards void, see ``Boundary.named``.
         contacts: the number of contacts whose heat follows from balances.
     """
 
     numbers: Array
     patches: int
-    regions: int
+    surfaces: int
     contacts: int
 
     @property
@@ -39,13 +39,13 @@ class HeatRows:
 
     @property
     def towards_void(self) -> Array:
-        """Through all surfaces towards void, then through those of each region, shape (times, 1 + regions)."""
-        return self.numbers[:, 0, self._void : self._void + 1 + self.regions]
+        """Through all surfaces towards void, then through each named one, shape (times, 1 + surfaces)."""
+        return self.numbers[:, 0, self._void : self._void + 1 + self.surfaces]
 
     @property
     def behind_contacts(self) -> Array:
         """Σ levels·heat of all cells, for each contact, see :mod:`heatsim.physics.readings.contact_balances`."""
-        return self.numbers[:, 0, self._void + 1 + self.regions : -2]
+        return self.numbers[:, 0, self._void + 1 + self.surfaces : -2]
 
     @property
     def beams(self) -> Array:

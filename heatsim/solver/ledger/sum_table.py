@@ -172,7 +172,7 @@ class SumTable:
         problem, layout = self.problem, self.layout
         size = layout.boundary_faces
         keys, used, lit = np.zeros(size, np.int64), np.zeros(size, np.bool_), np.zeros(size, np.bool_)
-        owners, with_beams = np.asarray(problem.boundary.owners, dtype=np.int64), problem.sources.beam_faces()
+        owners, with_beams = np.asarray(problem.boundary.accounts, dtype=np.int64), problem.sources.beam_faces()
         for faces in boundary_faces(problem.boundary, problem.materials, problem.open_faces):
             places = layout.places_of(faces)
             keys[places] = _key(faces.types(problem.materials), owners[faces.conditions])
@@ -192,7 +192,7 @@ class SumTable:
 
 
 def _key(cell_type: Any, owner: Any) -> Any:
-    """A number for a cell type and the number of the face, patch or region to which the heat is booked."""
+    """A number for a cell type and the condition to which the heat is booked, of ``Boundary.accounts``."""
     return owner * _TYPES + cell_type
 
 
@@ -219,7 +219,7 @@ class SumSections:
 
     def __init__(self, table: SumTable, xp: Any, team: Team) -> None:
         problem = table.problem
-        self._patches, self._regions = len(problem.scenario.patches), len(problem.scenario.surfaces)
+        self._patches, self._named = len(problem.scenario.patches), [*problem.boundary.named.values()]
         self._capacities = problem.materials.cell_heat_capacity
         self._levels = list(contact_balances(problem.whole).values())
         own = problem.slab.own
@@ -273,7 +273,8 @@ class SumSections:
     def _terms(self, parts: Sequence[_Part]) -> list[list[int]]:
         """The terms of each number of :class:`HeatRows`: twice the number of a part; 1 more for a magnitude."""
         faces: list[list[int]] = [[] for _ in FACES]
-        owned: list[list[int]] = [[] for _ in range(_FIRST_PATCH + self._patches + 1 + self._regions)]
+        patches: list[list[int]] = [[] for _ in range(self._patches)]
+        named: list[list[int]] = [[] for _ in self._named]
         void, beams, cells = list[int](), list[int](), list[int]()
         contacts: list[list[int]] = [[] for _ in self._levels]
         for number, (name, face, owner, cell_type) in enumerate(parts):
@@ -282,11 +283,13 @@ class SumSections:
                 behind += [heat] * int(levels[cell_type])
             if name == SURFACES:
                 (void if face == TOWARDS_VOID else faces[face]).append(heat)
-                owned[owner].append(heat)
+                if _FIRST_PATCH <= owner < _FIRST_PATCH + self._patches:
+                    patches[owner - _FIRST_PATCH].append(heat)
+                for of_surface, numbers in zip(named, self._named, strict=True):
+                    of_surface += [heat] * (owner in numbers)
             else:
                 (cells if name == CELLS else beams).append(heat)
-        patches, regions = owned[_FIRST_PATCH:][: self._patches], owned[_FIRST_PATCH + self._patches + 1 :]
-        heats = [*faces, *patches, void, *regions, *contacts, beams, cells]
+        heats = [*faces, *patches, void, *named, *contacts, beams, cells]
         return [*heats, *([heat + 1 for heat in of_one] for of_one in heats)]
 
     def sections(self, values: Any) -> Sections:
@@ -307,7 +310,7 @@ class SumSections:
         found = exact_sums(of_parts) * self._part_capacities[:, np.newaxis]
         terms[:, :-1] = found.reshape(len(rows), -1)
         numbers = exact_sums(terms[:, self._of_heats]).reshape(len(rows), 2, -1)
-        return HeatRows(numbers, self._patches, self._regions, len(self._levels))
+        return HeatRows(numbers, self._patches, len(self._named), len(self._levels))
 
     def of_rank(self, found: Partials) -> OwnSums:
         """The sums and the sums of magnitudes of this rank's sections, part by part.

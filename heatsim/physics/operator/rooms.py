@@ -81,7 +81,8 @@ def with_rooms(
     for of, pair in zip(sides, pairs, strict=True):
         used[of.types(materials), numbers[pair]] = True
     used = held.any(used)
-    problems = [*_meeting(division, _areas(materials, sides, pairs, numbers.shape)), *_empty(boundary, parts, used)]
+    areas = _areas(materials, sides, pairs, numbers.shape)
+    problems = [*_meeting(division, areas), *_empty(division, parts, areas)]
     if problems:
         raise ScenarioError(boundary.scenario.path, sorted(problems, key=lambda problem: problem.key))
     alone = used.argmax(axis=1)
@@ -135,12 +136,12 @@ def _meeting(division: Division, faces: NDArray[np.float64]) -> Iterator[Mistake
                 break
 
 
-def _empty(boundary: Boundary, parts: Parts, used: NDArray[np.bool_]) -> Iterator[Mistake]:
+def _empty(division: Division, parts: Parts, faces: NDArray[np.float64]) -> Iterator[Mistake]:
     """The mistakes of entries whose room has no surface, or none towards their part."""
-    scenario = boundary.scenario
+    scenario = division.scenario
     for index, surface in enumerate(scenario.surfaces):
-        number, room = boundary.first_towards_void + 1 + index, surface.room(scenario.rooms)
-        if room is None or used[:, number].any():
+        room = surface.room(scenario.rooms)
+        if room is None or faces[0, division.towards_void[index]].any():
             continue
         part, left = surface.part(scenario.rooms), parts.region_cells[scenario.rooms[room] - 1]
         if not left:

@@ -439,3 +439,17 @@ def test_a_room_of_void_alone_is_refused() -> None:
     assert found == {
         "surfaces.1.of": 'got "inner"; no cell that conducts borders on "inner": void or faces of the box surround it'
     }
+
+
+def test_plans_and_pictures_show_rooms() -> None:
+    of = scenario(WALL + PAINTED + IN + OUT + PROBES)
+    lines = "\n".join(model_lines(HeatProblem.from_scenario(of)))
+    assert 'all towards room "room": convection 8 W/(m² K) to 293.15 K; 1 cm²' in lines
+    assert '"plaster" towards room "outside": convection 25 W/(m² K) to 273.15 K; 1 cm²' in lines
+    assert 'min of the surface towards room "room"' in lines
+    towards, between = geometry_of(of).surfaces
+    assert [towards.text[:26], between.text[:35]] == ["surface all towards room: ", "surface plaster towards outside: c"[:35] + "o"]
+    (rectangle,) = towards.rectangles(of.grid)
+    assert (rectangle.normal, rectangle.low, rectangle.high) == (0, (0.1, 0.0, 0.0), (0.1, 0.01, 0.01))
+    (rectangle,) = between.rectangles(of.grid)
+    assert rectangle.low[0] == pytest.approx(0.2)

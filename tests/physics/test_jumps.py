@@ -59,9 +59,16 @@ def test_expressions_jump_where_their_operations_do():
     floor = jumps(convection('"300 + floor(t/0.7)"'))
     np.testing.assert_allclose(floor.times, 0.7 * np.arange(1, 15), rtol=1e-15)
     assert not floor.kinks.any()
-    half_wave = jumps('[[sources]]\npower = 3.0\nscale = "max(0, cos(2*pi*t))"')
+    half_wave = jumps('[[sources]]\npower = 3.0\nscale = "max(0, cos(2*pi*t))"', tolerance=1e-6)
     np.testing.assert_allclose(half_wave.times, np.arange(0.25, 10.0, 0.5), rtol=1e-14)
     assert half_wave.kinks.all()
+
+
+def test_kinks_after_steep_slopes_of_heat_are_jumps():
+    """The heat just before the end of such a slope is a part of the heat on it, which a step would go on with."""
+    pulse = "[[sources]]\npower = {}\nscale = {{ times = [5.0, 5.0001, 5.0002], values = [0, 1, 0] }}"
+    assert jumps(pulse.format(1e12), tolerance=1e-3).kinks.tolist() == [True, False, False]
+    assert jumps(pulse.format(1e7), tolerance=1e-3).kinks.all()
 
 
 def test_sources_jump_where_they_are_switched_and_not_while_they_are_off():

@@ -31,6 +31,7 @@ from heatsim.physics.operator.boundary_faces import at_box
 from heatsim.physics.sources.passing import passing_times
 from heatsim.physics.sources.sources import Sources
 from heatsim.physics.sources.spots import MOST_SPOTS, PART_OF_WAY
+from heatsim.physics.time.stage_times import MOMENT
 from heatsim.physics.time.tolerance import Tolerance
 from heatsim.scenario import Flux, Formula, Source, Table, Temperature, TimeFunction, radiates
 from heatsim.scenario.values.averages import mean_of_product
@@ -126,6 +127,16 @@ class Drive:
             return np.zeros(len(times), dtype=bool)
         gaps = np.diff(np.concatenate(([0.0], times, [self.end])))
         return np.minimum(gaps[:-1], gaps[1:]) * self.span * self.kelvin <= allowed
+
+    def lags(self, times: Array) -> Array:
+        """By how many K its heat at jumps and kinks (s, ascending), a mean over the moment before, can mislead a step.
+
+        The step is as long as the time since the jump or kink before.
+        """
+        if not self.averaged:
+            return np.zeros(len(times))
+        changes = self._product(times - NEAR_JUMP * self.end) - self._product(times - MOMENT * self.end)
+        return self.kelvin * np.abs(changes) * np.diff(times, prepend=0.0)
 
     @property
     def _corners_alone(self) -> bool:

@@ -102,7 +102,9 @@ def _of_drive(scenario: Scenario, drive: Drive, tolerance: Tolerance) -> Iterato
         times = function.jumps(drive.end, error)
         assert times is not None, "found above"
         times = times[(times > drive.during[0]) & (times < drive.during[1]) & ~np.isin(times, negligible)]
-        yield _Found(key, times, _are_kinks(function, times, (low, high), drive.end))
+        kinks = _are_kinks(function, times, (low, high), drive.end)
+        # After a slope so steep that the heat just before a kink says nothing, the heat after it does: as at a jump.
+        yield _Found(key, times, kinks & (drive.lags(times) <= allowed))
 
 
 def _are_kinks(function: TimeFunction, times: Array, extremes: tuple[float, float], end: float) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from heatsim.scenario.values.timefunction import NEAR_JUMP
 Array = NDArray[np.float64]
 
 # Sources and fluxes at one moment are their means over this fraction of the end. Times are rounded to 1e-16 of it.
-_MOMENT = 1e-9
+MOMENT = 1e-9
 
 
 class Side(Enum):
@@ -74,7 +74,7 @@ class StageTimes:
             size: how far the stage moves the field, in s.
             end: of the run in s.
         """
-        apart, length = NEAR_JUMP * end, _MOMENT * end
+        apart, length = NEAR_JUMP * end, MOMENT * end
         if side is Side.AFTER:
             return cls(*(np.array([number]) for number in (time + apart, time + apart, length, size)))
         return cls(*(np.array([number]) for number in (time - apart, max(time - apart - length, 0.0), length, size)))

@@ -100,8 +100,7 @@ def judge(case: Case) -> Verdict:
 
 def _falls_below_zero(case: Case) -> bool:
     """Whether the sources take out more heat than there is: no such body exists."""
-    body = Body(case.document)
-    return bool(solve(body, np.linspace(0.0, body.end, 201), case.marks).T.min() < 0.0)
+    return extremes(case, Body(case.document))[0] < 0.0
 
 
 def _judge_adaptive(case: Case) -> Verdict:
@@ -197,18 +196,20 @@ def _largest_default(case: Case, body: Body, exact: Solution) -> float:
 
     Where heat may widen the range it counts as if no heat flowed away, which is not known here: then 1 mK is allowed.
     """
-    of_range = 2e-4 * max(_range_with_peaks(case, body, exact), _range_of_conditions(case, body))
+    low, high = extremes(case, body)
+    of_range = 2e-4 * max(max(exact.high, high) - min(exact.low, low), _range_of_conditions(case, body))
     conditions = case.document["boundaries"].values()
     heated = case.document.get("sources") or any("flux" in each or each["type"] == "flux" for each in conditions)
     return max(1e-3, of_range) if heated else max(1e-9, of_range)
 
 
-def _range_with_peaks(case: Case, body: Body, exact: Solution) -> float:
-    """Between which temperatures the cells lie at rows, between them, and where drives do something shortly."""
-    peaks = [a + part * w for a, w in case.marks[:30] for part in (0.0, 0.25, 0.5, 0.75, 1.0)]
-    between = [] if body.nonlinear else np.linspace(0.0, body.end, 401)
-    beside = solve(body, np.unique([0.0, *(time for time in peaks if time < body.end), *between]), case.marks)
-    return max(exact.high, beside.high) - min(exact.low, beside.low)
+def extremes(case: Case, body: Body) -> tuple[float, float]:
+    """Between which temperatures the cells lie all the time: drives that do something shortly are looked at closely."""
+    near = [a + part * w for a, w in case.marks[:30] for part in np.arange(-1.0, 3.1, 0.25)]
+    # Those of nonlinear bodies are known at all steps of the integration.
+    inside = [] if body.nonlinear else np.clip([*np.linspace(0.0, body.end, 401), *near], 0.0, body.end)
+    found = solve(body, np.unique([0.0, body.end, *inside]), case.marks)
+    return found.low, found.high
 
 
 def _range_of_conditions(case: Case, body: Body) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from adversary.judge import judge
+from adversary.judge import extremes, judge
 from adversary.random_cases import random_case
 from adversary.semi_discrete import Body, solve
 
@@ -51,6 +51,22 @@ def test_the_judge_sees_kinks_between_a_node_and_the_end_of_a_panel() -> None:
     exact = flux.amount(middles).mean() * body.end * flux.share.sum()
     heat = solve(body, np.array([0.0, body.end]), case.marks).heats["z_min"][-1]
     assert heat == pytest.approx(exact, rel=1e-6)
+
+
+def test_heat_of_a_steep_slope_is_not_that_after_it() -> None:
+    """Heats on slopes of 0.2 µs of a run of 0.19 s; the rate just before their end once said that no step is right."""
+    assert not judge(random_case(604842)).faults
+
+
+@pytest.mark.parametrize("seed", [603084, 604875])
+def test_the_judge_sees_extremes_before_and_after_the_middle_of_a_pulse(seed: int) -> None:
+    """A flux that takes out more heat than there is for 0.15 s; the surface of a body, later than its flux."""
+    case = random_case(seed)
+    body = Body(case.document)
+    times = [a + part * w for a, w in case.marks for part in np.linspace(-3.0, 3.0, 121)]
+    low, high = extremes(case, body)
+    closely = solve(body, np.unique([0.0, *times]), case.marks)
+    assert (low, high) == pytest.approx((closely.low, closely.high), abs=0.05 * (high - low))
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """The system calls that change files do not follow links."""
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -30,3 +32,17 @@ def test_a_link_that_appears_beside_a_file_is_not_written_through(tmp_path: Path
         write_whole(tmp_path / "summary.json", b"{}")
     assert victim.read_bytes() == b"precious"
     assert (tmp_path / "summary.json.part").is_symlink()
+
+
+def test_a_file_and_then_its_name_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced = list[str]()
+
+    def sync(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            synced.append(",".join(os.listdir(descriptor)))
+        else:
+            synced.append(os.pread(descriptor, 9, 0).decode())
+
+    monkeypatch.setattr(os, "fsync", sync)
+    write_whole(tmp_path / "summary.json", b"{}")
+    assert synced == ["{}", "summary.json"]

@@ -212,7 +212,7 @@ def scenarios(draw: st.DrawFn, graded: bool = False) -> str:
 
 
 @settings(
-    max_examples=60 if SLOW else 25, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+    max_examples=60 if SLOW else 15, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
 )
 @given(text=scenarios())
 def test_no_random_scenario_exceeds_its_bound(text: str) -> None:
@@ -220,7 +220,7 @@ def test_no_random_scenario_exceeds_its_bound(text: str) -> None:
 
 
 @settings(
-    max_examples=40 if SLOW else 12, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+    max_examples=40 if SLOW else 8, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
 )
 @given(text=scenarios(graded=True))
 def test_no_random_graded_grid_exceeds_its_bound(text: str) -> None:

@@ -159,7 +159,7 @@ def each_mode(names: Sequence[str]) -> list[tuple[str, str]]:
     return [(mode, name) for i, mode in enumerate(MODES) for name in (names if SLOW else names[i % 2 : i % 2 + 1])]
 
 
-DAMAGES = 1000 if SLOW else 30
+DAMAGES = 1000 if SLOW else 20
 
 
 class Case:

@@ -23,9 +23,9 @@ from heatsim.storage.field_reader import FieldReader
 # More than a second of work on any machine, in steps of a tenth of a millisecond.
 LASTING = [
     "domain.cells=[16,16,16]",
-    "time.end=1000",
-    "output.every=250",
-    "output.probe_every=25",
+    "time.end=600",
+    "output.every=150",
+    "output.probe_every=15",
     "solver.kernel=numpy",
 ]
 
@@ -235,7 +235,7 @@ def full_disk(size: int) -> Iterator[None]:
 
 
 LARGE_FIELDS = ["domain.cells=[24,24,24]", "solver.precision=float64"]
-MANY_ROWS = ["output.every=10", "output.probe_every=0.01", "output.checkpoint_wall=0.1"]
+MANY_ROWS = ["output.every=10", "output.probe_every=0.02", "output.checkpoint_wall=0.1"]
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ MANY_ROWS = ["output.every=10", "output.probe_every=0.01", "output.checkpoint_wa
         pytest.param(LARGE_FIELDS, 2_000, folder.FIELDS, marks=pytest.mark.slow),
         (LARGE_FIELDS, 100_000, folder.FIELDS),
         pytest.param(LARGE_FIELDS, 500_000, folder.FIELDS, marks=pytest.mark.slow),
-        (MANY_ROWS, 100_000, folder.ENERGY),
+        (MANY_ROWS, 50_000, folder.ENERGY),
     ],
 )
 def test_a_full_disk_ends_the_run_with_advice_and_space_lets_it_go_on(

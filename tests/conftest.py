@@ -135,6 +135,18 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture
+def one_core() -> Iterator[None]:
+    """What starts meanwhile has one core: then one process draws beside a run, not one for each core."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    yield
+    os.sched_setaffinity(0, before)
+
+
+@pytest.fixture
 def each_row_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are made at their due time, so that a watcher can compare what follows from them."""
     monkeypatch.setattr(TableObserver, "_rows_at_once", 1)

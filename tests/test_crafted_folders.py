@@ -338,6 +338,7 @@ def test_what_is_wrong_in_a_damaged_table_is_not_printed(
         assert "\\x" not in err
 
 
+@pytest.mark.usefixtures("one_core")
 def test_a_module_in_the_current_folder_is_not_executed(crafted: Path) -> None:
     pytest.importorskip("pyvista", reason="PyVista is not installed")
     for name in ("pyvista", "vtk", "heatsim", "numpy", "json"):

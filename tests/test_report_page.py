@@ -222,6 +222,7 @@ def test_charts_of_few_points(values: list[float]) -> None:
     assert bool(text) == bool(np.isfinite(values).any())
 
 
+@pytest.mark.usefixtures("one_core")
 def test_a_run_writes_its_report_unless_figures_are_off(tmp_path: Path) -> None:
     # A plate, whose pictures are drawn fast.
     scenario = runs.write(tmp_path, runs.TEXT.replace("[7, 5, 6]", "[7, 5, 1]"))

@@ -30,8 +30,8 @@ from heatsim.study.run_group import run_group
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 
-# Half a second of steps per run, so that a kill hits a run.
-OPTIONS = ["--quiet", "--set", "time.dt=5e-4", "--set", "output.checkpoint_wall=0.2"]
+# A third of a second of steps per run, so that a kill hits a run.
+OPTIONS = ["--quiet", "--set", "time.dt=1.25e-3", "--set", "output.checkpoint_wall=0.1"]
 
 
 def dask(at: Path, *words: str) -> "subprocess.Popen[bytes]":

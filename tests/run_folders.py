@@ -30,7 +30,7 @@ def uniform(grid: Grid, time: float) -> NDArray[np.float64]:
 
 
 def write_fields(folder: Path, grid: Grid, field: Field, times: Sequence[float], dtype: Any = np.float32) -> None:
-    with FieldWriter.create(folder / run_folder.FIELDS, grid, dtype) as writer:
+    with FieldWriter.create(folder / run_folder.FIELDS, grid, dtype, len(times)) as writer:
         for time in times:
             writer.append(time, [field(grid, time).astype(dtype)])
 

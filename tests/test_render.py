@@ -281,7 +281,7 @@ def test_opengl_is_tried_until_it_has_worked(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_process_beside_a_run_draws_its_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "run"
     with BackgroundRenderer(folder, in_three_dimensions=True) as pictures:
-        write_run(folder, BLOCK, probes=())
+        write_run(folder, BLOCK, times=[0.0], probes=())
         with monkeypatch.context() as alone:
             # It needs no help.
             alone.delattr("heatsim.render.drawing.render")
@@ -574,8 +574,8 @@ def test_sections_leave_the_centre_for_where_temperatures_differ(tmp_path: Path)
 
 
 @pytest.fixture(scope="module")
-def part_in_void(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A block of two materials in void; the void has the hottest and the coldest cells."""
+def part_in_void(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
+    """A block of two materials in void, and its pictures; the void has the hottest and the coldest cells."""
     folder = write_run(tmp_path_factory.mktemp("part") / "run", BLOCK, times=[0.0], probes=())
     materials = np.ones(BLOCK.shape, dtype=np.uint8)
     materials[1:5, 2:7, 3:9] = 0
@@ -584,17 +584,17 @@ def part_in_void(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with FieldWriter.create(folder / "fields.vtkhdf", BLOCK, "float32", materials=("tin", "void", "lead")) as writer:
         writer.write_materials([materials])
         writer.append(0.0, [field])
-    return folder
+    return folder, render(folder)
 
 
-def test_void_is_in_no_picture_and_no_scale(part_in_void: Path) -> None:
-    with FieldReader(part_in_void / "fields.vtkhdf") as reader:
+def test_void_is_in_no_picture_and_no_scale(part_in_void: tuple[Path, list[Path]]) -> None:
+    folder, paths = part_in_void
+    with FieldReader(folder / "fields.vtkhdf") as reader:
         assert reader.range(0) == (330.0, 380.0)
         z = read_sections(reader, 0)[2]
         assert np.isnan(z.values[0]).all()
         assert np.nanmax(z.values) == 380.0
         assert np.isnan(read_samples(reader, 0).values[0]).all()
-    paths = render(part_in_void)
     assert names(paths) == ["slices_t0000.png", "surface_t0000.png", "energy.png"]
     cold, hot = bytes_of([0.0, 1.0])
     flat = pixels(paths[0])[700:, :1400]
@@ -604,6 +604,6 @@ def test_void_is_in_no_picture_and_no_scale(part_in_void: Path) -> None:
     assert (flat == 255).all(axis=-1).mean() > 0.8
 
 
-def test_lines_separate_the_materials(part_in_void: Path) -> None:
+def test_lines_separate_the_materials(part_in_void: tuple[Path, list[Path]]) -> None:
     (grey,) = np.array([[0x8A, 0x9B, 0xA8]])
-    assert count_colour(render(part_in_void)[0], grey, within=40) > 500
+    assert count_colour(part_in_void[1][0], grey, within=40) > 500

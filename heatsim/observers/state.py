@@ -229,7 +229,9 @@ class RunState:
         if self.method is not None and not self.finished:
             return self.method.restart_point()
         values = {} if self.method is None else self.method.values()
-        return RestartPoint(self.step, self.field, self.ledger.save(), values)
+        network = self.problem.boundary.network
+        nodes = {} if network is None else network.saved()
+        return RestartPoint(self.step, self.field, self.ledger.save(), values | nodes)
 
     def write_beside(self, field: Field, work: Callable[[FieldCopy, Callable[[], None]], object]) -> None:
         """Have something done with a field beside what was handed over before.

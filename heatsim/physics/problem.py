@@ -220,6 +220,7 @@ class HeatProblem:
             f"a nonlinear condition on {', '.join(boundary.nonlinear_faces)}": bool(boundary.nonlinear_faces),
             f"several conditions on {', '.join(boundary.divided_faces)}": bool(boundary.divided_faces),
             "sources": bool(self.scenario.sources),
+            "nodes": boundary.network is not None,
         }
         return [feature for feature, has in found.items() if has]
 

@@ -18,6 +18,7 @@ from heatsim.scenario import (
     Formula,
     Insulated,
     MaterialFormula,
+    NodeTemperature,
     Periodic,
     Radiation,
     Shape,
@@ -87,6 +88,8 @@ def in_time(function: TimeFunction, number: Number, unit: str, end: float) -> st
             return f"{number(value)} {unit}".rstrip().replace("-", "−")
         case SpaceFormula(expression=expression) | SurfaceFormula(expression=expression):
             return _short(expression.text)
+        case NodeTemperature(node=node):
+            return f'node "{node}"'
         case SurfaceTable(table=table):
             ends = (number(value).replace("-", "−") for value in (min(table.values), max(table.values)))
             return f"{'…'.join(ends)} {unit} (a table in T)"

@@ -25,6 +25,7 @@ from heatsim.solver.kernels.cpu_codes import compile_ahead
 from heatsim.solver.kernels.kernel_arguments import composite_arrays
 from heatsim.solver.ledger.energy_ledger import Ledger
 from heatsim.solver.make_stepper import make_adaptive_stepper
+from heatsim.solver.nodes.node_stages import node_stages
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.steady import steady_state
 from heatsim.storage import checkpoint, folder
@@ -51,9 +52,20 @@ def initial_state(plan: Plan, target: Path) -> RunState:
         state.field.load_temperatures(own, plan.problem.materials.contents)
     state.check()
     state.initial_heat = state.statistics.heat()
+    network = plan.problem.boundary.network
+    if network is not None:
+        network.begin()
     if plan.problem.timeline.adaptive:
         state.method = _method(plan, state, initial)
+    _show_nodes(state)
     return state
+
+
+def _show_nodes(state: RunState) -> None:
+    """Find the nodes without a heat capacity for the field of a run."""
+    nodes = None if state.problem.scenario.steady else node_stages(state.part, state.field)
+    if nodes is not None:
+        nodes.show(state.field.deviation, state.time)
 
 
 def _initial_field(plan: Plan) -> InitialField:
@@ -87,9 +99,13 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
         if "compared" in saved.arrays:
             before = plan.device.xp.asarray(saved.part("compared", slab.first, slab.last))
             state.compared = (int(saved.values["compared_step"]), before)
+        network = plan.problem.boundary.network
+        if network is not None:
+            network.take(saved.values)
         if plan.problem.timeline.adaptive:
             initial = _initial_field(plan)
             state.method = _method(plan, state, initial, saved)
+        _show_nodes(state)
     return state
 
 

@@ -9,6 +9,7 @@ from heatsim.observers.checkpoint import Checkpoints
 from heatsim.observers.energy import Energy
 from heatsim.observers.extreme_temperatures import ExtremeTemperatures
 from heatsim.observers.heat_flows import HeatFlows
+from heatsim.observers.nodes import Nodes
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.probes import Probes
 from heatsim.observers.progress import Progress
@@ -39,6 +40,8 @@ def make_observers(
         observers.append(Snapshots())
     if scenario.probes:
         observers.append(Probes())
+    if scenario.nodes:
+        observers.append(Nodes())
     if scenario.output.energy:
         observers.append(HeatFlows() if scenario.steady else Energy())
     if scenario.steady:

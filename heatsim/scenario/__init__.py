@@ -24,6 +24,7 @@ from heatsim.scenario.tables.labels import Labels, load_labels
 from heatsim.scenario.tables.layers import Layer, Plane
 from heatsim.scenario.tables.materials import VOID, Material
 from heatsim.scenario.tables.model import Initial, Scenario
+from heatsim.scenario.tables.nodes import Node
 from heatsim.scenario.tables.output import Output
 from heatsim.scenario.tables.patches import Patch, Rectangle, face_axes
 from heatsim.scenario.tables.probes import EXTENTS, LIQUID_FRACTION, TIME_BELOW, TIMES_BEYOND, TOWARDS_VOID, Line, Probe
@@ -33,6 +34,7 @@ from heatsim.scenario.tables.sources import Beam, Source
 from heatsim.scenario.tables.time import ADAPTIVE, Time
 from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
+from heatsim.scenario.values.nodetemperature import NodeTemperature
 from heatsim.scenario.values.surfacefunction import SurfaceFormula, SurfaceTable
 from heatsim.scenario.values.timefunction import Constant, Formula, SpaceFormula, Table, TimeFunction
 
@@ -64,6 +66,8 @@ __all__ = [
     "Layer",
     "Line",
     "Material",
+    "Node",
+    "NodeTemperature",
     "MaterialFormula",
     "MaterialFunction",
     "MaterialTable",

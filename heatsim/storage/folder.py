@@ -18,6 +18,7 @@ CHECKPOINT = "checkpoint.h5"
 PREVIOUS = "checkpoint.previous.h5"
 PROBES = "probes.csv"
 ENERGY = "energy.csv"
+NODES = "nodes.csv"
 SUMMARY = "summary.json"
 REPORT = "report.html"
 FAILURE = "failure.json"  # of a run in a study, instead of a summary
@@ -31,6 +32,7 @@ CONTENTS = {
     FIELDS: "temperature over time, for ParaView",
     PROBES: "probes over time",
     ENERGY: "energy balance over time",
+    NODES: "temperatures and heats of nodes over time",
     SUMMARY: "these numbers",
     CHECKPOINT: "the last state, for resume",
     manifest.NAME: "names, sizes and checksums of what heatsim wrote",

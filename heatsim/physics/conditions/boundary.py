@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.conditions.condition_numbers import largest_film, largest_radiating_film, numbers_of
-from heatsim.physics.conditions.condition_terms import Condition, Functions, ambient_of_law, time_functions
+from heatsim.physics.conditions.condition_terms import NOTHING, Condition, Functions, ambient_of_law, time_functions
 from heatsim.physics.conditions.mixed_cells import MIXED, Maps, MixedCells, lay_out
 from heatsim.physics.conditions.surface_balance import AMBIENT, NUMBERS, SURROUNDINGS
 from heatsim.physics.conditions.surface_laws import LawTables, Rise, SurfaceLaw
+from heatsim.physics.nodes.network import Network
 from heatsim.physics.time.stage_times import StageTimes
 from heatsim.scenario import Scenario
 from heatsim.scenario.tables.boundaries import Insulated, Periodic, depends_on_surface, is_linear, radiates
@@ -44,6 +45,7 @@ class Boundary:
         rooms: for each condition the number of the region, counted from 1, if it is that of surfaces towards this room
             alone; else 0.
         hottest: the highest temperature in K of the initial field and of the surroundings; 0 for bodies without layers.
+        network: the nodes that conditions have as their surroundings; None without nodes.
     """
 
     scenario: Scenario
@@ -54,6 +56,7 @@ class Boundary:
     owners: tuple[int, ...] = ()
     rooms: tuple[int, ...] = ()
     hottest: float = 0.0
+    network: Network | None = None
 
     @classmethod
     def from_scenario(cls, scenario: Scenario) -> "Boundary":
@@ -97,6 +100,7 @@ class Boundary:
             mixed=mixed,
             owners=tuple(owners),
             rooms=tuple(rooms),
+            network=Network(scenario) if scenario.nodes else None,
         )
 
     @property
@@ -220,7 +224,42 @@ class Boundary:
             rows[:, number] = row
         rows[..., AMBIENT] -= reference
         rows[..., SURROUNDINGS] -= reference
+        self.take_nodes(rows, reference)
         return self._law_tables.append_to(rows, times, means, physical), physical
+
+    def take_nodes(self, rows: Array, reference: float) -> None:
+        """Enter the present temperatures of nodes into rows of :meth:`rows`."""
+        for column, numbers, nodes in self._columns_of_nodes if self.network is not None else ():
+            rows[..., numbers, column] = self.network.temperatures[nodes] - reference
+
+    @cached_property
+    def of_nodes(self) -> dict[int, tuple[int, int]]:
+        """For each condition that exchanges heat with nodes the nodes of its fluid and of its radiation, or −1."""
+        if self.network is None:
+            return {}
+        find = self.network.number_of
+        pairs = {
+            number: (find(of.ambient) if of.film != NOTHING else -1, find(of.surroundings))
+            for number, of in enumerate(self._functions)
+        }
+        radiating = {
+            number: (fluid, other if radiates(self.conditions[number]) else -1)
+            for number, (fluid, other) in pairs.items()
+        }
+        return {number: pair for number, pair in radiating.items() if max(pair) >= 0}
+
+    @cached_property
+    def _columns_of_nodes(self) -> list[tuple[int, NDArray[np.intp], NDArray[np.intp]]]:
+        """Columns of rows, the conditions that have the temperatures of nodes there, and the nodes."""
+        found: dict[int, list[tuple[int, int]]] = {AMBIENT: [], SURROUNDINGS: []}
+        for number, (fluid, other) in self.of_nodes.items():
+            if fluid >= 0:
+                found[AMBIENT].append((number, fluid))
+            if other >= 0:
+                found[SURROUNDINGS].append((number, other))
+                if self._functions[number].film == NOTHING:
+                    found[AMBIENT].append((number, other))
+        return [(column, *np.array(pairs, dtype=np.intp).T) for column, pairs in found.items() if pairs]
 
     @property
     def laws(self) -> tuple[SurfaceLaw, ...]:

@@ -23,6 +23,7 @@ from heatsim.scenario.tables.layers import Layer, Plane
 from heatsim.scenario.tables.materials import Material
 from heatsim.scenario.tables.model import Initial, Scenario
 from heatsim.scenario.tables.named import Named
+from heatsim.scenario.tables.nodes import Node, NodeFlow, NodeLink
 from heatsim.scenario.tables.output import Output
 from heatsim.scenario.tables.patches import Patch, Rectangle
 from heatsim.scenario.tables.probes import Line, Probe
@@ -61,6 +62,9 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("[[patches]]", Patch),
     ("rectangle", Rectangle),
     ("[[surfaces]]", RegionSurface),
+    ("[[nodes]]", Node),
+    ("links", NodeLink),
+    ("flows", NodeFlow),
     ("[[sources]]", Source),
     ("beam", Beam),
     ("[time]", Time),

@@ -21,6 +21,7 @@ from heatsim.scenario.tables.time import KEYS_OF_EULER
 from heatsim.scenario.values.csv_table import CsvOrigin
 from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialTable, Orthotropic
+from heatsim.scenario.values.nodetemperature import AT, NODE, NodeTemperature
 from heatsim.scenario.values.surfacefunction import SurfaceFormula, SurfaceTable
 from heatsim.scenario.values.timefunction import Constant, Formula, SpaceFormula, Table, TimeFunction
 from heatsim.storage import system
@@ -31,7 +32,7 @@ NAME = "scenario.toml"
 HEADER = "# A complete scenario: every default filled in, SI units. It runs as it is.\n\n"
 
 # A run writes its output to folders and files of these names.
-RESERVED = ("figures", "export", "probes.csv", "energy.csv")
+RESERVED = ("figures", "export", "probes.csv", "energy.csv", "nodes.csv")
 EMPTY: Named[Any] = Named(())
 
 # Keys without meaning for a method. In a steady state no time passes.
@@ -212,6 +213,8 @@ def _plain_in_time(function: TimeFunction, copies: Mapping[Path, str]) -> Any:
             return expression.text
         case SurfaceTable(table=table):
             return _plain(table, copies)
+        case NodeTemperature(node=node, at_temperature=at):
+            return {NODE: node} if at is None else {NODE: node, AT: at}
         case Table(origin=CsvOrigin(file=file, keys=keys), repeat=repeat):
             return {"file": copies[file.path], **dict(keys), "repeat": repeat}
         case Table(times=times, values=values, repeat=repeat):

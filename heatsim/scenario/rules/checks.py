@@ -28,6 +28,13 @@ from heatsim.scenario.rules.material_names import (
     materials_exist,
     one_form_of_materials,
 )
+from heatsim.scenario.rules.nodes import (
+    laws_towards_nodes_follow_the_difference,
+    nodes_are_known,
+    nodes_give_what_enters,
+    nodes_reach_a_known_temperature,
+    nodes_start_somewhere,
+)
 from heatsim.scenario.rules.placement import (
     held_patches_are_as_wide_as_half_a_cell,
     initial_field_fits_the_domain,
@@ -70,6 +77,7 @@ def names_differ(scenario: Scenario) -> list[Mistake]:
         ("patches", entries(scenario.patches)),
         ("layers", entries(scenario.layers)),
         ("sources", entries(scenario.sources)),
+        ("nodes", entries(scenario.nodes)),
     ):
         taken: dict[str, str] = {}
         for index, table in named:
@@ -224,6 +232,11 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     patches_and_beams_lie_on_their_faces,
     patches_do_not_overlap,
     held_patches_are_as_wide_as_half_a_cell,
+    nodes_are_known,
+    nodes_start_somewhere,
+    nodes_give_what_enters,
+    nodes_reach_a_known_temperature,
+    laws_towards_nodes_follow_the_difference,
     sources_and_probes_name_known_regions,
     probes_of_surfaces_have_one,
     probes_lie_in_the_domain,

@@ -9,6 +9,7 @@ from heatsim.grid import FACES
 from heatsim.scenario.messages import fault, missing_key, validate_beside
 from heatsim.scenario.tables.fields import (
     STRICT,
+    AmbientInTime,
     CoefficientAtSurface,
     EmissivityAtSurface,
     FluxInTime,
@@ -79,11 +80,11 @@ class Convection(BaseModel):
         default="convection", description="Exchange with a fluid: coefficient · (ambient − surface)"
     )
     coefficient: CoefficientAtSurface = Field(examples=["coefficient = 500.0"], description="Heat transfer coefficient")
-    ambient: TemperatureInTime = Field(examples=['ambient = "20 degC"'], description="Temperature of the fluid")
+    ambient: AmbientInTime = Field(examples=['ambient = "20 degC"'], description="Temperature of the fluid")
     emissivity: EmissivityAtSurface = Field(
         default=Constant(0.0), description="If not 0, the surface also radiates to `surroundings`"
     )
-    surroundings: TemperatureInTime = Field(
+    surroundings: AmbientInTime = Field(
         default=UNNAMED,
         description="Temperature of the surroundings that radiate",
         json_schema_extra={"default": "`ambient`"},
@@ -105,7 +106,7 @@ class Radiation(BaseModel):
         default="radiation", description="Radiation: emissivity · σ · (ambient⁴ − surface⁴)"
     )
     emissivity: EmissivityAtSurface = Field(examples=["emissivity = 0.8"], description="Emissivity")
-    ambient: TemperatureInTime = Field(examples=['ambient = "20 degC"'], description="Temperature of the surroundings")
+    ambient: AmbientInTime = Field(examples=['ambient = "20 degC"'], description="Temperature of the surroundings")
     flux: FluxInTime = _FLUX_BESIDE
 
 

@@ -1,9 +1,9 @@
 """The field types of the models: each reads one kind of value and reports its mistakes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, PlainValidator, ValidationInfo
 
@@ -15,9 +15,11 @@ from heatsim.scenario.values import units
 from heatsim.scenario.values.densities import read_density, read_distribution
 from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.materialfunction import MaterialFunction
+from heatsim.scenario.values.nodetemperature import AT, NODE, NodeTemperature
 from heatsim.scenario.values.quantities import (
     ABSORPTIVITY,
     COEFFICIENT,
+    CONDUCTANCE,
     CONTACT_RESISTANCE,
     COORDINATE,
     DENSITY,
@@ -29,9 +31,12 @@ from heatsim.scenario.values.quantities import (
     FRACTION,
     LATENT_HEAT,
     LENGTH,
+    MASS_FLOW,
     MOMENT,
+    NODE_HEAT_CAPACITY,
     POWER,
     POWER_DENSITY,
+    SPECIFIC_HEAT,
     SPEED,
     TEMPERATURE,
     TEMPERATURE_RATE,
@@ -129,6 +134,26 @@ def _in_time(quantity: Quantity, in_space: bool = False) -> PlainValidator:
         return read_time_function(value, quantity, folder_of(info), in_space)
 
     return PlainValidator(read)
+
+
+def _read_ambient(value: object, info: ValidationInfo) -> TimeFunction:
+    """A temperature that may vary, or that of a node."""
+    if not isinstance(value, Mapping) or NODE not in value:
+        return read_time_function(value, TEMPERATURE, folder_of(info), True)
+    faults = [
+        fault(f"unknown key{did_you_mean(str(key), (NODE, AT))}; a node has the keys {NODE} and {AT} here", (str(key),))
+        for key in value
+        if key not in (NODE, AT)
+    ]
+    found: dict[str, Any] = {}
+    for key, read in ((NODE, _read_text), (AT, TEMPERATURE.read)):
+        try:
+            found[key] = read(value[key]) if key in value else None
+        except ValueError as error:
+            faults.append(fault(str(error), (key,)))
+    if faults:
+        refuse(faults)
+    return NodeTemperature(found[NODE], found[AT])
 
 
 def _at_surface(quantity: Quantity) -> PlainValidator:
@@ -270,6 +295,14 @@ TemperatureName = Annotated[
 ]
 # The check of expressions over the time of the run, and the reference of keys, find the quantity in the annotation.
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE, in_space=True), TEMPERATURE]
+KnownTemperature = Annotated[TimeFunction, _in_time(TEMPERATURE), TEMPERATURE]  # at no place
+AmbientInTime = Annotated[
+    TimeFunction, PlainValidator(_read_ambient), TEMPERATURE, Form("≥ 0, or `{ node = \"air\" }`, see below")
+]
+Conductance = Annotated[float, _number(CONDUCTANCE), CONDUCTANCE]
+MassFlow = Annotated[float, _number(MASS_FLOW), MASS_FLOW]
+SpecificHeat = Annotated[float, _number(SPECIFIC_HEAT), SPECIFIC_HEAT]
+NodeHeatCapacity = Annotated[float, _number(NODE_HEAT_CAPACITY), NODE_HEAT_CAPACITY]
 FluxInTime = Annotated[TimeFunction, _in_time(FLUX, in_space=True), FLUX]
 CoefficientAtSurface = Annotated[TimeFunction, _at_surface(COEFFICIENT), COEFFICIENT, AtSurface()]
 EmissivityAtSurface = Annotated[TimeFunction, _at_surface(EMISSIVITY), EMISSIVITY, AtSurface()]

@@ -31,6 +31,7 @@ from heatsim.scenario.tables.layers import Layers
 from heatsim.scenario.tables.library import with_library
 from heatsim.scenario.tables.materials import VOID, Material, Materials, MaterialTableOrName
 from heatsim.scenario.tables.named import Named
+from heatsim.scenario.tables.nodes import Node
 from heatsim.scenario.tables.output import Output
 from heatsim.scenario.tables.patches import Patches
 from heatsim.scenario.tables.probes import Probe
@@ -40,6 +41,7 @@ from heatsim.scenario.tables.sources import Sources
 from heatsim.scenario.tables.surfaces import Surfaces
 from heatsim.scenario.tables.time import Time, not_given
 from heatsim.scenario.values.functions import all_functions_in_time
+from heatsim.scenario.values.nodetemperature import NodeTemperature
 from heatsim.scenario.values.timefunction import Formula, SpaceFormula, Table
 
 # The first guess of a steady state, in K, if the scenario gives none.
@@ -127,6 +129,11 @@ class Scenario(BaseModel):
         examples=['each surface under its own heading [[surfaces]], with of = "die", type and the keys of the type'],
         description="Conditions on surfaces towards void: of a region, or towards a void region, a room; instead of "
         "`boundaries.void`",
+    )
+    nodes: tuple[Node, ...] = Field(
+        default=(),
+        examples=['each node under its own heading [[nodes]], with name = "air" and what it exchanges heat with'],
+        description="Bodies without shape, such as the air of a room, that surfaces have as their ambient",
     )
     sources: Sources = Field(
         default=(),
@@ -287,6 +294,19 @@ class Scenario(BaseModel):
         for _, function, _ in all_functions_in_time(self):
             if isinstance(function, Formula | SpaceFormula):
                 object.__setattr__(function, "end", self.time.end)
+        return self
+
+    @model_validator(mode="after")
+    def _set_bounds_of_nodes(self) -> "Scenario":
+        """Tell the temperatures of nodes between which given ones they begin."""
+        if self.nodes:
+            known = [each for node in self.nodes for each in node.known_temperatures]
+            ends = [end for function in known for end in function.extremes(self.time.end)]
+            start = self.initial.temperature
+            ends = ends or [start if isinstance(start, float) else FIRST_GUESS]
+            for _, function, _ in all_functions_in_time(self):
+                if isinstance(function, NodeTemperature):
+                    object.__setattr__(function, "bounds", (min(ends), max(ends)))
         return self
 
     @field_validator("output", mode="after")

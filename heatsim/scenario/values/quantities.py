@@ -132,6 +132,9 @@ TOLERANCE = Quantity("a temperature difference", "K", "0.1 K", above=0.0)
 LATENT_HEAT = Quantity("a latent heat", "J/kg", "200 kJ/kg", above=0.0)
 CONTACT_RESISTANCE = Quantity("a contact resistance", "m^2 K/W", "10 mm^2 K/W", at_least=0.0)
 POWER = Quantity("a power", "W", "120 W")
+CONDUCTANCE = Quantity("a conductance", "W/K", "12 W/K", above=0.0)
+MASS_FLOW = Quantity("a mass flow", "kg/s", "72 kg/h", above=0.0)
+NODE_HEAT_CAPACITY = Quantity("a heat capacity", "J/K", "60 kJ/K", at_least=0.0)
 POWER_DENSITY = Quantity("a power density", "W/m^3", "2 MW/m^3")
 
 

@@ -11,6 +11,7 @@ from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.cpu.tiling import MOST_STEPS
 from heatsim.kernels.launch_shapes import Choice, Shape
 from heatsim.physics.operator.heat_sums import HeatSums
+from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.time.steps_ahead import StepsAhead
 from heatsim.solver.euler.stepper import Stepper
 from heatsim.solver.kernels.cpu_codes import codes_of_steps
@@ -81,14 +82,18 @@ class CpuStepper(Stepper):
         )
 
     def _step_general(self, arguments: GeneralArguments, first: int, until: int) -> None:
-        problem, field, timeline = self.problem, self.field, self.problem.timeline
+        self._do(arguments, self.problem.timeline.dt(first), self._steps(first, until))
+
+    def _step(self, inputs: StepInputs, dt: float) -> None:
+        arguments = self.arguments
+        assert isinstance(arguments, GeneralArguments)
+        self._do(arguments, dt, arguments.arrays.steps(inputs, 1))
+
+    def _do(self, arguments: GeneralArguments, dt: float, rows: StepRows) -> None:
+        """Do the steps of some rows, of ``dt`` s each."""
+        problem, field = self.problem, self.field
         call = CompositeCall(
-            problem.periodic,
-            arguments.arrays.body,
-            arguments.tables(timeline.dt(first)),
-            self._steps(first, until),
-            arguments.sums,
-            problem.scheme,
+            problem.periodic, arguments.arrays.body, arguments.tables(dt), rows, arguments.sums, problem.scheme
         )
         advance = COMPOSITE_KERNELS[self._spec.name]
         field.deviation, field.spare = advance(field.deviation, field.spare, call)

@@ -7,6 +7,7 @@ from typing import Any
 from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.ensemble.launches import BodySteps, MemberSteps
 from heatsim.kernels.launch_shapes import Choice
+from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.time.steps_ahead import StepsAhead
 from heatsim.solver.euler.stepper import Stepper
 from heatsim.solver.kernels.corrected_trial import TrialSteps
@@ -46,6 +47,14 @@ class CudaStepper(Stepper):
             arguments.ledger,
             some,
             exchange=field.halo.begin if self._overlaps else None,
+        )
+
+    def _step(self, inputs: StepInputs, dt: float) -> None:
+        field, arguments = self.field, self.arguments
+        assert isinstance(arguments, GeneralArguments)
+        sweeps = arguments.arrays.sweeps(inputs, 1)
+        field.deviation, field.spare = self._kernels.advance(
+            field.deviation, field.spare, arguments.coefficients(dt), sweeps, arguments.ledger, slice(0, 1)
         )
 
     @property

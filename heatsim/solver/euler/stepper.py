@@ -2,14 +2,23 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
+from functools import cached_property
 
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays
 from heatsim.kernels.launch_shapes import Choice
+from heatsim.physics.nodes.network import Given
+from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.time.stage_times import StageTimes
+from heatsim.physics.time.steps_ahead import StepsAhead
 from heatsim.solver.field.field import Field
-from heatsim.solver.kernels.kernel_arguments import make_arguments
+from heatsim.solver.kernels.kernel_arguments import GeneralArguments, make_arguments
 from heatsim.solver.ledger.energy_ledger import STEPS_TO_CARRY, Ledger
+from heatsim.solver.nodes.node_stages import NodeStages, node_stages
+
+# Steps of a body with nodes for which conditions and sources are evaluated at a time.
+_STEPS_AT_ONCE = 1024
 
 
 class Stepper(ABC):
@@ -51,6 +60,7 @@ class Stepper(ABC):
         self._tuned = tuned
         self._overlaps = False  # whether exchanges of halo planes overlap with kernels
         self.arguments = make_arguments(problem, field, ledger, arrays)
+        self._nodes = node_stages(problem, field)
 
     @property
     @abstractmethod
@@ -65,6 +75,30 @@ class Stepper(ABC):
     def _advance(self, until: int) -> None:
         """Do the steps before ``until``, all of one interval between due times and one table of arguments."""
 
+    @abstractmethod
+    def _step(self, inputs: StepInputs, dt: float) -> None:
+        """Do one step of ``dt`` s of a body with nodes."""
+
+    def _advance_with_nodes(self, nodes: NodeStages, until: int) -> None:
+        """Do the steps before ``until``, and those of the nodes."""
+        for step in range(self.step, until):
+            (inputs, given), some = self._inputs.of(step, step + 1)
+            own, dt = inputs[some], self.problem.timeline.dt(step)
+            nodes.begin(self.field.deviation, own, given.at(some.start))
+            self._step(own, dt)
+            nodes.move(dt)
+
+    @cached_property
+    def _inputs(self) -> StepsAhead[tuple[StepInputs, Given]]:
+        arguments, timeline, nodes = self.arguments, self.problem.timeline, self._nodes
+        assert isinstance(arguments, GeneralArguments) and nodes is not None
+
+        def make(first: int, until: int) -> tuple[StepInputs, Given]:
+            stages = StageTimes.of_steps(timeline.step_times(first, until), timeline.dt(first))
+            return arguments.rows(first, until), nodes.network.given(stages)
+
+        return StepsAhead(timeline, min(_STEPS_AT_ONCE, arguments.steps_per_table), make)
+
     def advance(self, steps: int) -> None:
         """Do ``steps`` more steps; on a GPU they are queued and may still be running at return.
 
@@ -75,18 +109,25 @@ class Stepper(ABC):
         self.field.changed()
         self._ledger.changed()
         halo = self.field.halo
+        if self._nodes is not None:
+            self._nodes.network.resume()
         field, sweeps = self.field, None if halo.slab.alone else self._sweeps
         self._overlaps = sweeps is not None and halo.prepare(field.deviation, field.spare, sweeps)
         while self.step < last:
             self._ledger.leave(self.step)
-            most = min(self.arguments.steps_per_table, self.steps_to_carry, halo.most)
+            most = min(self.arguments.steps_per_table, self.steps_to_carry, 1 if self._nodes is not None else halo.most)
             until = min(last, self.problem.timeline.interval_end(self.step), self.step + most)
             halo.reach(self.field.deviation, until - self.step)
-            self._advance(until)
+            if self._nodes is None:
+                self._advance(until)
+            else:
+                self._advance_with_nodes(self._nodes, until)
             halo.stepped(until - self.step)
             self.step = until
             self._carry()
         halo.end(self.field.deviation)
+        if self._nodes is not None:
+            self._nodes.show(self.field.deviation, self.problem.timeline.time(self.step))
 
     def prepare(self) -> None:
         """Compile the kernel. Without this call the first step does."""

@@ -18,6 +18,7 @@ from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.cpu.composite_body import CompositeCall
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
+from heatsim.physics.nodes.network import Given
 from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.stage_times import StageTimes
@@ -36,11 +37,13 @@ class StageValues(Generic[Numbers]):
         numbers: of the stages, in the form that their :class:`StageArguments` have.
         increments: of the stages that are added to another field.
         table: the stages on a GPU; None until they are needed there.
+        given: of nodes, at the stages and behind them at the increments; None without nodes.
     """
 
     numbers: Numbers
     increments: StepInputs
     table: SweepTable | None = None
+    given: Given | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,7 @@ from heatsim.solver.kernels.stage_arguments import (
     make_stage_arguments,
 )
 from heatsim.solver.ledger.energy_ledger import Ledger
+from heatsim.solver.nodes.node_stages import node_stages
 
 # Trying out kernels pays if they do many stages: about a tenth of the steps that Euler's method would do.
 _STAGES_A_STEP = 0.1
@@ -40,6 +41,10 @@ _STAGES_A_STEP = 0.1
 
 class StageKernels(ABC):
     """Stages of one problem. The heat that passes surfaces is added to the ledger given to the constructor.
+
+    Attributes:
+        nodes: beside the field; each stage moves their state, one without ``base`` from the field whose rate it finds.
+            None without nodes.
 
     Args:
         problem: boundary, sources, scheme.
@@ -66,6 +71,7 @@ class StageKernels(ABC):
         self._tuned = tuned
         self._rates = GeneralArguments(problem, field, entered, arrays)
         self._arguments = make_stage_arguments(problem, field, entered, self._rates)
+        self.nodes = node_stages(problem, field)
 
     @property
     @abstractmethod
@@ -86,7 +92,10 @@ class StageKernels(ABC):
         Raises:
             ScenarioError: a condition or source cannot be used at one of the stages.
         """
-        return self._arguments.evaluate(stages, increments)
+        values = self._arguments.evaluate(stages, increments)
+        if self.nodes is not None:
+            values.given = self.nodes.network.given(StageTimes.joined((stages, increments)))
+        return values
 
     def do(self, work: Work[Result]) -> Result:
         """Do all requests of a work, one after the other; return the result of the work."""
@@ -123,9 +132,17 @@ class StageKernels(ABC):
         if some.start == some.stop:
             return T, T_new, 0.0
         halo = self._field.halo
-        for first in range(some.start, some.stop, halo.most):
+        most = halo.most if self.nodes is None else 1
+        for first in range(some.start, some.stop, most):
             halo.exchange(T)
-            T, T_new = self._advance(T, T_new, values, slice(first, min(first + halo.most, some.stop)), enters)
+            own = slice(first, min(first + most, some.stop))
+            if self.nodes is None or values.given is None:
+                T, T_new = self._advance(T, T_new, values, own, enters)
+                continue
+            alone = StageValues(values.numbers[own], values.increments)
+            self.nodes.begin(T, alone.numbers, values.given.at(first))
+            T, T_new = self._advance(T, T_new, alone, slice(0, 1), enters)
+            self.nodes.move(self._size(alone.numbers))
         return T, T_new, self._arguments.source_heat(values.numbers, some)
 
     def add_increments(self, base: Any, T: Any, out: Any, values: StageValues[Any], number: int) -> float:
@@ -143,8 +160,15 @@ class StageKernels(ABC):
         """
         rows = values.increments[number : number + 1]
         self._field.halo.exchange(T)
+        if self.nodes is not None and values.given is not None:
+            self.nodes.begin(T, rows, values.given.at(len(values.numbers.factors) + number))
+            self.nodes.move(self._size(rows))
         self._add_increments(base, T, out, rows)
         return self._arguments.heat_of(rows)
+
+    def _size(self, rows: StepInputs) -> float:
+        """The length in s of a single stage."""
+        return float(rows.factors[0]) * self._rates.reference_dt
 
     @abstractmethod
     def _advance(self, T: Any, T_new: Any, values: StageValues[Any], some: slice, enters: bool) -> tuple[Any, Any]: ...

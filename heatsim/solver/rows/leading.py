@@ -44,6 +44,8 @@ class Leading:
         """
         if field.device.backend == "cpu" or not field.slab.alone or field.grid.cell_count > LARGEST_GRID:
             return None
+        if problem.boundary.network is not None:  # observers see the nodes of the field that is stepped
+            return None
         try:
             return cls(field, ledger, problem)
         except MemoryError:

@@ -4,21 +4,26 @@ Five buffers of the size of the field: T_n and F_n, T_{n+1} and F_{n+1}, and the
 the field only after :meth:`FieldEnds.interpolate`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heatsim.kernels.reductions.step_error import StepEnds, StepError, combine, combined, step_errors
+from heatsim.physics.nodes.network import COLUMNS, TEMPERATURE
 from heatsim.physics.operator.heat_sums import HeatSums
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field.field import Field
 from heatsim.solver.field.field_statistics import FieldStatistics
 from heatsim.solver.ledger.energy_ledger import Ledger
+from heatsim.solver.nodes.node_stages import NodeStages
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.substeps import End, Measure, Restart
+
+Array = NDArray[np.float64]
 
 # The most of the estimate in a cell that counts as rounding. What rounding can cause is known within a factor of ten or
 # more: it hid all of an error that added up to 3.2 times the tolerance of a run, and to 1.9 times it with this part.
@@ -27,12 +32,20 @@ _MOST_ROUNDING = 0.75
 
 @dataclass
 class FieldEnd:
-    """One end of a step: field and rate, sums of the ledger and the flows with which they grow."""
+    """One end of a step: field and rate, sums of the ledger and the flows with which they grow.
+
+    Attributes:
+        T, F: in K and K/s.
+        sums, flows: of the ledger.
+        nodes, node_rates: the state of the nodes and its rates, shape (nodes, 5).
+    """
 
     T: Any
     F: Any
     sums: HeatSums
     flows: HeatSums
+    nodes: Array
+    node_rates: Array
 
 
 class FieldEnds:
@@ -56,8 +69,12 @@ class FieldEnds:
         self._ledger = ledger
         self._cells = cells
         # Zeros: a combination reads all buffers, those with weight 0 too.
-        self._first = FieldEnd(field.deviation.copy(), xp.zeros_like(field.deviation), shown, shown)
-        self._last = FieldEnd(field.spare, xp.zeros_like(field.deviation), shown, shown)
+        self._network = problem.boundary.network
+        begun = np.zeros((0, COLUMNS)) if self._network is None else self._network.state.copy()
+        still = np.zeros_like(begun)
+        self._first = FieldEnd(field.deviation.copy(), xp.zeros_like(field.deviation), shown, shown, begun, still)
+        self._last = FieldEnd(field.spare, xp.zeros_like(field.deviation), shown, shown, begun, still)
+        self._shown_nodes: NodeStages | None = None
         self._at_end = field.of(self._last.T)
         self._statistics_at_end = FieldStatistics(problem, self._at_end, cells)
         self._restore()
@@ -70,6 +87,7 @@ class FieldEnds:
     def trial(self, h: float) -> None:
         """Set the last end to T_n + h·F_n."""
         combine(self._field.device, self._last.T, Weights(1.0, h, 0.0, 0.0), self._fields())
+        self._last.nodes = self._first.nodes + h * self._first.node_rates
 
     def measure(self, weights: Weights, stages: int) -> Measure:
         """The size of a combination of both ends after ``stages`` stages, and the extremes of T_{n+1}."""
@@ -83,7 +101,23 @@ class FieldEnds:
         ends = [field._ends(its_weights) for field, its_weights in zip(fields, weights, strict=True)]
         found = step_errors(fields[0]._field.device, ends)
         errors = [combined(field._field.team.gathered(error)) for field, error in zip(fields, found, strict=True)]
-        return [field._measure(error, count) for field, error, count in zip(fields, errors, stages, strict=True)]
+        measures = [field._measure(error, count) for field, error, count in zip(fields, errors, stages, strict=True)]
+        return [
+            measure._replace(size=float(np.maximum(measure.size, field._of_nodes(its_weights))))
+            for field, measure, its_weights in zip(fields, measures, weights, strict=True)
+        ]
+
+    def _of_nodes(self, weights: Weights) -> float:
+        """The size in K of a combination of the temperatures of nodes with a heat capacity."""
+        if self._network is None:
+            return 0.0
+        combination = self._combined_nodes(weights)[~self._network.massless, TEMPERATURE]
+        return float(np.abs(combination).max(initial=0.0))
+
+    def _combined_nodes(self, weights: Weights) -> Array:
+        first, last = self._first, self._last
+        ends = first.nodes, first.node_rates, last.nodes, last.node_rates
+        return np.asarray(sum(weight * end for weight, end in zip(weights, ends, strict=True)))
 
     def _ends(self, weights: Weights) -> StepEnds:
         void = self._problem.materials.void
@@ -114,6 +148,7 @@ class FieldEnds:
         self._first.T[...] = self._last.T
         self._first.F, self._last.F = self._last.F, self._first.F
         self._first.sums, self._first.flows = self._last.sums, self._last.flows
+        self._first.nodes, self._first.node_rates = self._last.nodes, self._last.node_rates
 
     def reject(self) -> None:
         """Forget the last end."""
@@ -125,6 +160,16 @@ class FieldEnds:
         self._field.changed()
         ends = (self._first.sums, self._first.flows, self._last.sums, self._last.flows)
         self._ledger.show(HeatSums.combined(zip(weights, ends, strict=True)))
+        if self._network is not None:
+            self._network.state[...] = self._combined_nodes(weights)
+
+    def settle_nodes(self, time: float) -> None:
+        """Find the nodes without a heat capacity for the field that is shown, at its time in s. Collective."""
+        if self._network is None or not self._network.massless.any():
+            return
+        if self._shown_nodes is None:
+            self._shown_nodes = NodeStages(self._problem, self._field)
+        self._shown_nodes.show(self._field.deviation, time)
 
     def leave(self, step: int) -> None:
         """Show sums of heat since the row after ``step`` due times from now on, if it is one."""
@@ -135,9 +180,15 @@ class FieldEnds:
         at = self._end(End.LAST if last else End.FIRST)
         return self._field.of(at.T), self._ledger.saved(at.sums), {}
 
+    def nodes_at(self, *, last: bool) -> Mapping[str, str]:
+        """The state of the nodes and its rates at an end, for a checkpoint."""
+        at = self._end(End.LAST if last else End.FIRST)
+        return {} if self._network is None else self._network.saved(at.nodes, at.node_rates)
+
     def _restore(self) -> None:
         """Begin the last end from the first again."""
         self._last.T[...] = self._first.T
+        self._last.nodes, self._last.node_rates = self._first.nodes, self._first.node_rates
 
     def _end(self, end: End) -> FieldEnd:
         return self._first if end is End.FIRST else self._last

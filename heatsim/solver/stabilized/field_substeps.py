@@ -150,6 +150,8 @@ class FieldSubsteps(FieldEnds):
         if step is None or end is End.FIRST or t != step.end:
             step = self._moment(t, side, stages)
         T = at.T
+        if self._network is not None:
+            self._network.state[...] = at.nodes
         if step.smoothing:
             T = self._field.deviation
             T[...] = at.T
@@ -158,6 +160,8 @@ class FieldSubsteps(FieldEnds):
             T = self._field.deviation
         power = yield IncrementRun(None, T, at.F, step.values, _RATE)
         at.flows = self._entered.take(power)
+        if self.kernels.nodes is not None:
+            at.node_rates = self.kernels.nodes.change
 
     def advance(self, stages: Stages, t: float, h: float) -> None:
         """Do all stages of a step of ``h`` s from the first end at time ``t``; the result is the last end.
@@ -171,11 +175,15 @@ class FieldSubsteps(FieldEnds):
         """The work of :meth:`advance`."""
         step = self._step = self._plan(stages, t, h)
         after, last = stages.pair.after, len(stages.substeps) + 1
+        if self._network is not None:
+            self._network.state[...] = self._first.nodes
         heat = yield from self._advance(step, 0, after)
         heat += yield from self._advance_pair(step, after)
         heat += yield from self._advance(step, after + 1, last)
         self._field.changed()
         self._last.sums = HeatSums.combined([(1.0, self._first.sums), (1.0, self._entered.take(heat))])
+        if self._network is not None:
+            self._last.nodes = self._network.state.copy()
 
     def trying(self, stages: Stages, t: float, h: float, end: float) -> Work[None]:
         """The work of :meth:`advance`, and of :meth:`rate` at the time ``end`` (s) to which it leads."""
@@ -220,9 +228,13 @@ class FieldSubsteps(FieldEnds):
     def _advance_pair(self, step: "_StepValues", at: int) -> Work[float]:
         """Do the two stages of the pair on the last end; return the heat of sources in the body in J."""
         T, T_new = self._last.T, self._field.deviation
+        nodes = self.kernels.nodes
+        begun = None if nodes is None else nodes.network.state.copy()
         # The rate of the last end is not known yet: its buffer is free for Z.
         Z, _, _ = yield StageRun(T, self._last.F, step.values, slice(at, at + 1), enters=False)
         heat: float = yield IncrementRun(T, Z, T_new, step.values, _PAIR)
+        if nodes is not None:
+            nodes.network.state[...] = begun + nodes.change
         self._last.T, self._field.deviation = T_new, T
         return heat
 

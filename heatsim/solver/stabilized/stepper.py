@@ -51,6 +51,12 @@ class RunSubsteps(Substeps, Protocol):
     def restart(self, *, last: bool) -> Restart:
         """The field, and arrays on the host, from which a run goes on at the last end or the first."""
 
+    def nodes_at(self, *, last: bool) -> Mapping[str, str]:
+        """The state of the nodes at the last end or the first, for a checkpoint."""
+
+    def settle_nodes(self, time: float) -> None:
+        """Find the nodes without a heat capacity for the field that is shown, at its time in s. Collective."""
+
     def counts(self) -> dict[str, float]:
         """What was counted since the start of the run, for checkpoints and the summary, beside steps and stages."""
 
@@ -199,7 +205,9 @@ class AdaptiveStepper:
     def show(self) -> None:
         """Show the field at the next due time, which is within the last step."""
         self.substeps.leave(self.step)
-        self.method.interpolate(float(self._problem.timeline.times[self.step + 1]))
+        time = float(self._problem.timeline.times[self.step + 1])
+        self.method.interpolate(time)
+        self.substeps.settle_nodes(time)
         self.step += 1
 
     @property
@@ -253,8 +261,10 @@ class AdaptiveStepper:
         times = self._problem.timeline.times
         served = self.step == len(times) - 1 or self.method.t < float(times[self.step + 1])
         self.substeps.leave(self.step)
-        field, sums, planes = self.substeps.restart(last=served and self.method.last is not None)
-        return RestartPoint(self.step, field, sums, (self._state() if served else self._before).values(), planes)
+        last = served and self.method.last is not None
+        field, sums, planes = self.substeps.restart(last=last)
+        values = (self._state() if served else self._before).values() | self.substeps.nodes_at(last=last)
+        return RestartPoint(self.step, field, sums, values, planes)
 
     def values(self) -> dict[str, Any]:
         """What a checkpoint at the end of the last step keeps besides field and ledger."""

@@ -1,0 +1,1 @@
+"""Nodes beside the grid: temperatures without shape that surfaces exchange heat with."""

@@ -1,0 +1,152 @@
+"""The rules of nodes; each returns every mistake, as those in ``checks``."""
+
+from collections.abc import Iterator
+
+from heatsim.errors import Mistake
+from heatsim.grid import FACES
+from heatsim.scenario.messages import did_you_mean, missing_key, show
+from heatsim.scenario.rules.validation import entries, known
+from heatsim.scenario.tables.boundaries import Convection, Face, Radiation
+from heatsim.scenario.tables.model import Scenario
+from heatsim.scenario.tables.nodes import Node
+from heatsim.scenario.values.nodetemperature import NodeTemperature
+from heatsim.scenario.values.surfacefunction import SurfaceFunction
+from heatsim.scenario.values.timefunction import Constant
+
+_ROUNDING = 1e-9  # of flows
+
+
+def nodes_are_known(scenario: Scenario) -> list[Mistake]:
+    """Conditions, links and flows name nodes that exist, and no node names itself."""
+    names = [node.name for _, node in entries(scenario.nodes) if known(node.name)]
+    mistakes = []
+    for index, node in entries(scenario.nodes):
+        for table, ends in (("links", node.links), ("flows", node.flows)):
+            for number, end in entries(ends):
+                key = f"nodes.{index}.{table}.{number}.node"
+                if end.node is None:
+                    continue
+                if end.node == node.name:
+                    mistakes.append(Mistake(key, f"got {show(end.node)}, the node itself; another node is expected"))
+                else:
+                    mistakes += _unknown(key, end.node, names)
+    for key, _, value in _node_temperatures(scenario):
+        mistakes += _unknown(key, value.node, names)
+    return mistakes
+
+
+def _unknown(key: str, name: str, names: list[str]) -> list[Mistake]:
+    if name in names:
+        return []
+    choice = f"one of {', '.join(map(show, names))} is expected" if names else "there are no [[nodes]]"
+    return [Mistake(key, f"got {show(name)}; {choice}{did_you_mean(name, names)}")]
+
+
+def nodes_start_somewhere(scenario: Scenario) -> list[Mistake]:
+    """A node with a heat capacity has an initial temperature, if time passes."""
+    if not known(scenario.time) or scenario.steady:
+        return []
+    return [
+        Mistake(f"nodes.{index}.initial_temperature", missing_key('initial_temperature = "20 degC"'))
+        for index, node in entries(scenario.nodes)
+        if known(node.heat_capacity) and node.heat_capacity > 0.0 and node.initial_temperature is None
+    ]
+
+
+def nodes_give_what_enters(scenario: Scenario) -> list[Mistake]:
+    """Other nodes draw no more fluid from a node than enters it."""
+    nodes = [node for _, node in entries(scenario.nodes)]
+    flows = [(node, flow) for node in nodes for _, flow in entries(node.flows)]
+    if not known(*(value for _, flow in flows for value in (flow.mass_flow, flow.specific_heat))):
+        return []
+    mistakes = []
+    for index, node in entries(scenario.nodes):
+        enters = sum(flow.capacity_rate for to, flow in flows if to.name == node.name)
+        drawn = sum(flow.capacity_rate for _, flow in flows if flow.node == node.name)
+        if drawn > enters * (1.0 + _ROUNDING):
+            message = (
+                f"other nodes draw {drawn:.6g} W/K of fluid (mass flow · specific heat) from {show(node.name)}, and "
+                f"{enters:.6g} W/K enters it; let at least as much enter it"
+            )
+            mistakes.append(Mistake(f"nodes.{index}.flows", message))
+    return mistakes
+
+
+def nodes_reach_a_known_temperature(scenario: Scenario) -> list[Mistake]:
+    """Each node without a heat capacity, and in a steady state each node, is tied to a temperature or a surface."""
+    nodes = {node.name: node for _, node in entries(scenario.nodes) if known(node.name)}
+    if not known(scenario.time) or len(nodes) != len(scenario.nodes or ()):
+        return []
+    reached = {value.node for _, _, value in _node_temperatures(scenario)}
+    reached |= {name for name, node in nodes.items() if _is_tied(node, scenario.steady)}
+    while more := {name for name, node in nodes.items() if name not in reached and _is_beside(node, reached, nodes)}:
+        reached |= more
+    return [
+        Mistake(
+            f"nodes.{index}",
+            f"{show(node.name)} exchanges heat with no surface, no given temperature and no node that does, so it has "
+            "no temperature; give it a link, a flow, or a surface with "
+            f"ambient = {{ node = {show(node.name)} }}",
+        )
+        for index, node in entries(scenario.nodes)
+        if node.name not in reached
+    ]
+
+
+def _is_tied(node: Node, steady: bool) -> bool:
+    """Whether a node has a temperature of its own."""
+    given = any(link.ambient is not None for link in node.links) or any(flow.inlet is not None for flow in node.flows)
+    return given or (node.heat_capacity > 0.0 and not steady)
+
+
+def _is_beside(node: Node, reached: set[str], nodes: dict[str, Node]) -> bool:
+    """Whether a node takes heat from one of some nodes."""
+    ends = {end.node for end in (*node.links, *node.flows)}
+    return bool(ends & reached) or any(
+        link.node == node.name for name in reached if name in nodes for link in nodes[name].links
+    )
+
+
+def laws_towards_nodes_follow_the_difference(scenario: Scenario) -> list[Mistake]:
+    """A law in T and Tamb towards a node is one table that shifts: a film coefficient alone, at a stated temperature."""
+    mistakes = []
+    for key, condition, value in _node_temperatures(scenario):
+        film = condition.coefficient if isinstance(condition, Convection) else Constant(0.0)
+        if isinstance(condition.emissivity, SurfaceFunction):
+            message = "an emissivity that depends on the temperature radiates to given temperatures, not to a node"
+        elif not isinstance(film, SurfaceFunction):
+            continue
+        elif condition.emissivity != Constant(0.0) or condition.flux != Constant(0.0):
+            message = "a coefficient in T or Tamb towards a node stands alone; remove emissivity and flux"
+        elif value.at_temperature is None:
+            message = (
+                "a coefficient in T or Tamb towards a node is taken at one ambient temperature, and shifted with the "
+                f'node; write ambient = {{ node = {show(value.node)}, at = "20 degC" }}'
+            )
+        else:
+            continue
+        mistakes.append(Mistake(key, f"got the node {show(value.node)}; {message}"))
+    return mistakes
+
+
+def _node_temperatures(scenario: Scenario) -> Iterator[tuple[str, Convection | Radiation, NodeTemperature]]:
+    """Every key with the temperature of a node, its condition and the value."""
+    seen = set()
+    for place, condition in _conditions(scenario):
+        if not isinstance(condition, Convection | Radiation):
+            continue
+        for name in ("ambient", "surroundings"):
+            value = getattr(condition, name, None)
+            # Faces share `default`, and surroundings are the ambient where the file has none.
+            if isinstance(value, NodeTemperature) and id(value) not in seen:
+                seen.add(id(value))
+                yield f"{place}.{name}", condition, value
+
+
+def _conditions(scenario: Scenario) -> Iterator[tuple[str, Face | None]]:
+    """The conditions of faces, patches and surfaces towards void, with their keys."""
+    if known(scenario.boundaries):
+        for name in ("default", *FACES, "void"):
+            yield f"boundaries.{name}", getattr(scenario.boundaries, name)
+    yield from ((f"patches.{index}", patch.condition) for index, patch in entries(scenario.patches))
+    yield from ((f"surfaces.{index}", surface.condition) for index, surface in entries(scenario.surfaces))

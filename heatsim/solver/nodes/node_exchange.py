@@ -1,0 +1,185 @@
+"""The heat that nodes take up from the surfaces of a body, and its slopes.
+
+A surface at T_s gives a fluid node at u the heat a·h·(T_s − u), and a node to which it radiates a·εσ·(T_s⁴ − u⁴), with
+its real area a. Where T_s follows u, with the conductance K of the half cell and w = h + 4·εσ·T_s³ of all exchange,
+
+    −∂(heat into node i)/∂u_j = a·f_i·(δ_ij − f_j/(K + w))         f: h, or 4·εσ·u³ of radiation
+    ∂(heat into the cell)/∂u_i = a·f_i·K/(K + w)
+
+The matrix of all nodes and cells is symmetric if a cell's temperature changes the heat of a node as much as the node's
+changes that of the cell: for radiation that is so up to u³ against T_s³, which Newton's method can bear.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.conditions.surface_balance import FILM, film_at
+from heatsim.physics.conditions.surface_laws import rise_and_slope
+from heatsim.physics.operator.cell_sums import CellSums
+from heatsim.physics.operator.surface_exchange import BalanceSurface
+
+Array = NDArray[np.float64]
+
+FLUID, RADIATION = 0, 1
+
+
+class _Part(NamedTuple):
+    """What one kind of exchange does at the faces of a surface.
+
+    Attributes:
+        kind: FLUID or RADIATION.
+        heat: into the surroundings in W, of each face.
+        film: a·f in W/K.
+        own: f/(K + w).
+    """
+
+    kind: int
+    heat: Any
+    film: Any
+    own: Any
+
+
+class Exchanged(NamedTuple):
+    """The exchange of all nodes with the body.
+
+    Attributes:
+        heat: into each node in W, shape (nodes,).
+        slopes: −∂heat/∂u in W/K, shape (nodes, nodes).
+    """
+
+    heat: Array
+    slopes: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """How the heat into the cells of a surface changes with the temperature of a node.
+
+    Attributes:
+        node: its number.
+        surface: the surface.
+        slopes: ∂(heat into the cell)/∂u in W/K of each face, 0 where its condition has another node.
+    """
+
+    node: int
+    surface: BalanceSurface
+    slopes: Any
+
+
+class NodeExchange:
+    """Finds what nodes exchange with surfaces.
+
+    Args:
+        boundary: the conditions, with a network.
+        sums: gives sums over the cells of surfaces.
+    """
+
+    def __init__(self, boundary: Boundary, sums: CellSums) -> None:
+        assert boundary.network is not None
+        self.network, self._of_nodes, self._sums = boundary.network, boundary.of_nodes, sums
+        self.linear = not any(
+            other >= 0 or number in {law.number for law in boundary.laws}
+            for number, (_, other) in self._of_nodes.items()
+        )
+
+    def couples(self, surface: Any) -> bool:
+        """Whether any face of a surface exchanges heat with a node."""
+        return isinstance(surface, BalanceSurface) and any(
+            condition.number in self._of_nodes for condition in surface.conditions
+        )
+
+    def exchanged(self, surfaces: Sequence[tuple[BalanceSurface, Any, Any]]) -> Exchanged:
+        """The heat into the nodes, and its slopes. Collective.
+
+        Args:
+            surfaces: each surface at this moment, the deviations T in K of its cells, and their conductivities over
+                those at the reference temperature.
+        """
+        count = len(self.network)
+        heat, slopes = np.zeros(count), np.zeros((count, count))
+        every = [(surface, self._parts(surface, T, conducting)) for surface, T, conducting in surfaces]
+        for kind in (FLUID, RADIATION):
+            own = [(surface, part) for surface, parts in every for part in parts if part.kind == kind]
+            heats = self._sums.of_conditions((surface, part.heat) for surface, part in own)
+            films = self._sums.of_conditions((surface, part.film) for surface, part in own)
+            for (_, number), watts in heats.items():
+                if (node := self._node(number, kind)) >= 0:
+                    heat[node] += watts
+            for (_, number), film in films.items():
+                if (node := self._node(number, kind)) >= 0:
+                    slopes[node, node] += film
+            for other in (FLUID, RADIATION):
+                crossed = self._sums.of_conditions(
+                    (surface, part.film * beside.own)
+                    for surface, parts in every
+                    for part in parts
+                    for beside in parts
+                    if (part.kind, beside.kind) == (kind, other)
+                )
+                for (_, number), film in crossed.items():
+                    node, second = self._node(number, kind), self._node(number, other)
+                    if node >= 0 and second >= 0:
+                        slopes[node, second] -= film
+        return Exchanged(heat, slopes)
+
+    def columns(self, surfaces: Sequence[tuple[BalanceSurface, Any, Any]]) -> list[Column]:
+        """How the heat into cells changes with the temperatures of nodes; arguments as of :meth:`exchanged`."""
+        found = []
+        for surface, T, conducting in surfaces:
+            half = surface.half * conducting * surface.weight
+            for part in self._parts(surface, T, conducting):
+                whole = surface.xp.broadcast_to(part.film * self._kept(surface, half, T, conducting), T.shape)
+                of_nodes = {self._node(condition.number, part.kind) for condition in surface.conditions}
+                for node in sorted(of_nodes - {-1}):
+                    found.append(Column(node, surface, self._of_node(surface, whole, node, part.kind)))
+        return found
+
+    def _kept(self, surface: BalanceSurface, half: Any, T: Any, conducting: Any) -> Any:
+        """K/(K + w) of each face."""
+        return half / (half + self._film(surface, T, conducting))
+
+    def _of_node(self, surface: BalanceSurface, slopes: Any, node: int, kind: int) -> Any:
+        """Slopes of the faces whose condition has a node, 0 at others."""
+        own = surface.xp.zeros(slopes.shape)
+        for condition in surface.conditions:
+            if self._node(condition.number, kind) == node:
+                own[condition.place] = slopes[condition.place]
+        return own
+
+    def _node(self, number: int, kind: int) -> int:
+        return self._of_nodes.get(number, (-1, -1))[kind]
+
+    def _film(self, surface: BalanceSurface, T: Any, conducting: Any) -> Any:
+        """w = −∂q/∂T_s of each face in W/(m² K)."""
+        half = surface.half * conducting
+        if surface.law is not None:
+            return rise_and_slope(surface.law, half * surface.weight, T, surface.beam, surface.xp)[1]
+        at_surface = surface.xp.maximum(T + surface.rise(T, conducting) + surface.reference, 0.0)
+        return film_at(surface.condition, at_surface) if surface.radiates else surface.condition[FILM]
+
+    def _parts(self, surface: BalanceSurface, T: Any, conducting: Any) -> list[_Part]:
+        """The exchange of a surface by kind."""
+        xp, reference, real = surface.xp, surface.reference, surface.area / surface.weight
+        half = surface.half * conducting
+        K = half * surface.weight
+        rise = surface.rise(T, conducting)
+        if surface.law is not None:
+            _, film = rise_and_slope(surface.law, K, T, surface.beam, xp)
+            return [_Part(FLUID, real * surface.beam - surface.area * half * rise, real * film, film / (K + film))]
+        film, ambient, _, emission, surroundings, _ = surface.condition
+        at_surface = T + rise
+        all_films = self._film(surface, T, conducting)
+        each = xp.ones(T.shape)  # sums need a number for each face
+        found = [_Part(FLUID, real * film * (at_surface - ambient), real * film * each, film / (K + all_films))]
+        if surface.radiates:
+            hot, cold = at_surface + reference, surroundings + reference
+            radiating = 4.0 * emission * cold**3
+            watts = real * emission * (hot - cold) * (hot + cold) * (hot * hot + cold * cold)
+            found.append(_Part(RADIATION, watts, real * radiating * each, radiating / (K + all_films)))
+        return found
+

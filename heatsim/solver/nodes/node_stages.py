@@ -1,0 +1,114 @@
+"""Nodes in explicit stages: each stage moves them as it moves the cells, u' = u + size·du/dt.
+
+The conditions of a stage have the temperatures that the nodes have at its start. Nodes without a heat capacity have
+none of their own: they are found from the field at the start of the stage.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import NotConvergedError
+from heatsim.physics.matter.enthalpy import EnthalpyTable
+from heatsim.physics.nodes.network import TEMPERATURE, Given
+from heatsim.physics.operator.balance_surfaces import at_stage, find_surfaces
+from heatsim.physics.operator.step_inputs import StepInputs
+from heatsim.physics.operator.surface_exchange import BalanceSurface
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.time.stage_times import Side, StageTimes
+from heatsim.solver.field.field import Field
+from heatsim.solver.field.plane_sums import PlaneSums
+from heatsim.solver.nodes.node_exchange import Exchanged, NodeExchange
+
+Array = NDArray[np.float64]
+
+# Newton's method for nodes without a heat capacity: its most steps, and the change that ends it, of |u|.
+_MOST_STEPS, _SMALL = 50, 1e-12
+
+
+class NodeStages:
+    """The nodes of a problem beside its field.
+
+    Attributes:
+        network: their state.
+        change: of the state in the last stage.
+
+    Args:
+        problem: with a network; with several ranks that of this rank's slab.
+        field: whose device and reference are used.
+    """
+
+    def __init__(self, problem: HeatProblem, field: Field) -> None:
+        network = problem.boundary.network
+        assert network is not None
+        self.network = network
+        self._problem, self._device, self._reference = problem, field.device, field.reference
+        self._exchange = NodeExchange(problem.boundary, PlaneSums(field))
+        every = find_surfaces(field.device.xp, problem, field.reference, changing=True)
+        self._surfaces = [surface for surface in every if self._exchange.couples(surface)]
+        self._rate = self.change = np.zeros(network.state.shape)
+
+    def begin(self, T: Any, inputs: StepInputs, given: Given) -> None:
+        """Find the rates at the start of a stage, and enter the temperatures of the nodes into its conditions.
+
+        Args:
+            T: the buffer of the field.
+            inputs: of the stage alone; its conditions are changed.
+            given: of the stage.
+        """
+        network, massless = self.network, self.network.massless
+        for _ in range(_MOST_STEPS):
+            found = self._exchanged(T, inputs)
+            heat = found.heat
+            if not massless.any():
+                break
+            missing = (network.flows_at(given, heat)[:, 1:].sum(axis=1))[massless]
+            slopes = network.matrix + found.slopes
+            change = np.linalg.solve(slopes[np.ix_(massless, massless)], missing)
+            network.state[massless, TEMPERATURE] += change
+            heat = heat - found.slopes[:, massless] @ change
+            largest = np.abs(network.temperatures[massless]).max()
+            if self._exchange.linear or np.abs(change).max() <= _SMALL * largest:
+                break
+        else:
+            raise NotConvergedError("the temperatures of nodes without a heat_capacity were not found")
+        self._problem.boundary.take_nodes(inputs.conditions, self._reference)
+        self._rate = network.rate(given, heat)
+
+    def show(self, T: Any, time: float) -> None:
+        """Find the nodes without a heat capacity for a field at a time in s; steps go on from the state before."""
+        network = self.network
+        network.going_on = network.state.copy()
+        if not network.massless.any():
+            return
+        moment = StageTimes.beside(time, Side.AFTER if time == 0.0 else Side.BEFORE, 1.0, self._problem.scenario.time.end)
+        self.begin(T, self._problem.stage_rows(moment, 1.0, self._reference), network.given(moment).at(0))
+
+    def move(self, size: float) -> None:
+        """Move the nodes by a stage of ``size`` s from where :meth:`begin` found the rates."""
+        self.change = size * self._rate
+        self.network.state += self.change
+
+    def _exchanged(self, T: Any, inputs: StepInputs) -> Exchanged:
+        self._problem.boundary.take_nodes(inputs.conditions, self._reference)
+        grid, conditions = self._problem.materials.grid, inputs.conditions[0]
+        now = at_stage(self._surfaces, grid, conditions, inputs.beams)
+        return self._exchange.exchanged([(surface, *self._cells(surface, T)) for surface in now])
+
+    def _cells(self, surface: BalanceSurface, T: Any) -> tuple[Any, Any]:
+        """Deviations in K of the cells of a surface, and their conductivities over those at the reference."""
+        xp, materials = self._device.xp, self._problem.materials
+        held = surface.of(T).astype(np.float64)
+        if not materials.varies:
+            return held, 1.0
+        of_tables = materials.by_enthalpy(EnthalpyTable.temperature_of, surface.cell_types, held, xp)
+        conducting = materials.by_enthalpy(EnthalpyTable.conductivity_at, surface.cell_types, of_tables, xp)
+        return of_tables - (self._reference - self._problem.reference), conducting
+
+
+def node_stages(problem: HeatProblem, field: Field) -> NodeStages | None:
+    """The nodes of a problem; None without nodes."""
+    return None if problem.boundary.network is None else NodeStages(problem, field)
+
+

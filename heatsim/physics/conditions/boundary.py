@@ -44,7 +44,8 @@ class Boundary:
             several.
         rooms: for each condition the number of the region, counted from 1, if it is that of surfaces towards this room
             alone; else 0.
-        hottest: the highest temperature in K of the initial field and of the surroundings; 0 for bodies without layers.
+        hottest: the highest temperature in K of the initial field and of the surroundings; 0 for bodies without layers
+            and nodes.
         network: the nodes that conditions have as their surroundings; None without nodes.
     """
 

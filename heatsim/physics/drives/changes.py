@@ -21,6 +21,8 @@ def _last_changes(scenario: Scenario) -> Iterator[float]:
     conditions += [patch.condition for patch in scenario.patches]
     conditions += [surface.condition for surface in scenario.surfaces]
     functions: list[TimeFunction] = [function for condition in conditions for function in time_functions(condition)]
+    for node in scenario.nodes:
+        functions += [node.power, *node.known_temperatures]
     yield from (function.last_change(end) for function in functions)
     for source in scenario.sources:
         yield from (function.last_change(end) for function in source.functions_in_time())

@@ -240,7 +240,11 @@ class Drives:
     def of(cls, problem: Driven) -> "Drives":
         """Those of the conditions and sources of a problem."""
         warming = _warming(problem.boundary, problem.sources.materials)
-        found = [*_of_conditions(problem.boundary, warming), *_of_sources(problem.sources)]
+        found = [
+            *_of_conditions(problem.boundary, warming),
+            *_of_nodes(problem.boundary),
+            *_of_sources(problem.sources),
+        ]
         return cls(tuple(drive for drive in found if drive.functions), tuple(_moving_beams(problem.sources)))
 
     def watched(self, tolerance: Tolerance) -> "Drives":
@@ -346,6 +350,27 @@ def _of_conditions(boundary: Boundary, warming: Array) -> Iterator[Drive]:
             yield replace(_drive(key, [(name, flux)], float(of_types.max()), (0.0, end), end), of_types=of_types)
         # Faces share the condition `default`.
         seen |= {id(function) for function in functions}
+
+
+def _of_nodes(boundary: Boundary) -> Iterator[Drive]:
+    """Given temperatures, and powers; a node without a heat capacity passes its power on, to the cells at once."""
+    end = boundary.scenario.time.end
+    for place, node in enumerate(boundary.scenario.nodes):
+        for table, name, values in (
+            ("links", "ambient", [link.ambient for link in node.links]),
+            ("flows", "inlet", [flow.inlet for flow in node.flows]),
+        ):
+            for number, function in enumerate(values):
+                if function is not None and not function.constant:
+                    key = f"nodes.{place}.{table}.{number}.{name}"
+                    yield Drive((key,), (function,), 1.0, False, (0.0, end), end)
+        if not node.power.constant:
+            key = f"nodes.{place}.power"
+            if node.heat_capacity > 0.0:
+                yield _drive(f"nodes.{place}", [("power", node.power)], 1.0 / node.heat_capacity, (0.0, end), end)
+            else:
+                largest = max(map(abs, node.power.extremes(end)))
+                yield Drive((key,), (node.power,), 1.0 / largest, False, (0.0, end), end, relative=True)
 
 
 def _of_sources(sources: Sources) -> Iterator[Drive]:

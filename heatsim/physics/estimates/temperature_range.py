@@ -168,6 +168,9 @@ def surrounding(conditions: Boundary, end: float) -> Iterator[float]:
     for condition in conditions.conditions:
         for _, temperature in time_functions(condition).exchanges:
             yield from temperature.extremes(end)
+    for node in conditions.scenario.nodes:
+        for temperature in node.known_temperatures:
+            yield from temperature.extremes(end)
 
 
 @dataclass(frozen=True)
@@ -249,6 +252,7 @@ def _given(conditions: Boundary) -> Iterator[tuple[float, TimeFunction]]:
     """What fluxes, sources and beams bring, each as an amount and its factor in time."""
     for condition in conditions.conditions:
         yield 1.0, time_functions(condition).flux
+    yield from ((1.0, node.power) for node in conditions.scenario.nodes)
     for source in conditions.scenario.sources:
         for amount in _signs(source):
             yield amount, source.scale
@@ -273,6 +277,7 @@ def _gains_and_losses(scenario: Scenario, conditions: Boundary, materials: CellT
     given += sources.powers(start, INSTANT)[0].tolist()
     given += extreme_densities(materials.heated, sources.amounts(start, INSTANT)[0, :-1])
     given += [float(rows.weights[0].sum()) for rows in sources.beam_rows(start, INSTANT)]
+    given += [float(node.power.at(start)[0]) for node in scenario.nodes]
     return any(heat > 0.0 for heat in given), any(heat < 0.0 for heat in given)
 
 
@@ -306,6 +311,9 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
     spacing = np.array(scenario.grid.mean_spacing)
     gained += float((inwards.sum(axis=1) / spacing).sum()) * end
     lost += float((outwards.sum(axis=1) / spacing).sum()) * end
+    for node in scenario.nodes:  # any small part of the body may get all of it
+        low, high = node.power.extremes(end)
+        gained, lost = gained + (inf if high > 0.0 else 0.0), lost + (inf if low < 0.0 else 0.0)
     for source in sources.beams:
         assert source.beam is not None
         beam = source.beam

@@ -121,6 +121,20 @@ class Network:
         """The number of the node whose temperature a function is; −1 for any other function."""
         return self.names.index(function.node) if isinstance(function, NodeTemperature) else -1
 
+    def rates(self, areas: Array, slopes: Array, of_nodes: Mapping[int, tuple[int, int]]) -> Array:
+        """The rate in 1/s with which each node approaches its surroundings, or more; 0 without a heat capacity.
+
+        Args:
+            areas: of each condition in m².
+            slopes: the largest −dq/dT_s of each in W/(m² K).
+            of_nodes: the nodes of each condition.
+        """
+        losses = self.matrix.diagonal().copy()
+        for number, nodes in of_nodes.items():
+            for node in {*nodes} - {-1}:
+                losses[node] += areas[number] * slopes[number]
+        return np.divide(losses, self.capacities, out=np.zeros(len(self)), where=~self.massless)
+
     def given(self, stages: StageTimes) -> Given:
         """What is given at stages; powers are means over their intervals."""
         found = Given(*(np.zeros((len(stages), len(self))) for _ in Given._fields))

@@ -20,7 +20,7 @@ from heatsim.physics.cells.cell_types import CELL_TYPE
 from heatsim.physics.cells.link_weights import link_factors
 from heatsim.physics.conditions.surface_balance import AMBIENT
 from heatsim.physics.matter.enthalpy import EnthalpyTable
-from heatsim.physics.operator.balance_surfaces import VOID, Balanced, at_stage, find_surfaces
+from heatsim.physics.operator.balance_surfaces import VOID, Balanced, at_stage, find_surfaces, with_conditions
 from heatsim.physics.operator.cell_exchange import CellExchange
 from heatsim.physics.operator.cell_sums import CellSums, LocalSums
 from heatsim.physics.operator.heat_sums import SumLayout
@@ -90,6 +90,7 @@ class Balance:
         capacities = self.materials.cell_heat_capacity
         self.cell_sources: Array = body.sources.heat(np.zeros(1), INSTANT)[0] / INSTANT * capacities
         self._types = xp.asarray(self.materials.cells) if cells is None else cells
+        self._rows: Array = body.boundary.rows(np.zeros(1), reference)[0]
         self.surfaces: tuple[BalanceSurface | CellExchange, ...] = (
             *find_surfaces(xp, body, reference, changing=changing, ledger=ledger),
             *self._heated_cells(),
@@ -111,11 +112,23 @@ class Balance:
         """Take the conditions, sources and beams of a stage; its heat is that of a step of 1 s."""
         self.cell_sources = stage.heat[0] * self.materials.cell_heat_capacity
         grid, conditions = self.materials.grid, stage.conditions[0]
+        self._rows = conditions
         surfaces = [surface for surface in self.surfaces if isinstance(surface, BalanceSurface)]
         cells = [cells for cells in self.surfaces if isinstance(cells, CellExchange)]
         self.surfaces = (
             *at_stage(surfaces, grid, conditions, stage.beams),
             *(each.at(stage.amounts[0, :-1], stage.beams) for each in cells),
+        )
+
+    def take_nodes(self) -> None:
+        """Take the present temperatures of nodes into the conditions."""
+        of_nodes = self.body.boundary.of_nodes
+        self.body.boundary.take_nodes(self._rows, self.reference)
+        self.surfaces = tuple(
+            with_conditions(surface, self._rows)
+            if isinstance(surface, BalanceSurface) and any(of.number in of_nodes for of in surface.conditions)
+            else surface
+            for surface in self.surfaces
         )
 
     @property

@@ -92,6 +92,11 @@ def at_stage(
     )
 
 
+def with_conditions(surface: BalanceSurface, conditions: Array) -> BalanceSurface:
+    """A surface with other conditions and the same beams; ``conditions`` as of :func:`at_stage`."""
+    return replace(surface, **_conditions_at(surface, conditions))
+
+
 def beam_fluxes(beams: Sequence[BeamRows], grid: Grid) -> dict[int, Array]:
     """The flux of beams in W/m² at the cells of each face of the box that has beams, flattened."""
     beams = [beam for beam in beams if beam.at_face]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.operator.boundary_faces import areas
 from heatsim.physics.operator.cell_rates import CellRates
 
 Array = NDArray[np.float64]
@@ -33,10 +34,12 @@ class StabilityLimit:
     Attributes:
         dt: in s; infinite if nothing conducts.
         cell: (x, y, z) of a cell whose own coefficient reaches 0 there.
+        node: the name of the node whose own coefficient reaches 0 first; None if a cell's does.
     """
 
     dt: float
     cell: tuple[int, int, int]
+    node: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +56,22 @@ class Stability:
 
     @cached_property
     def limit(self) -> StabilityLimit:
-        """The limit for the largest h of each condition during the run."""
-        return self.limit_for(self._films)
+        """The limit for the largest h of each condition during the run, of cells and nodes."""
+        found = self.limit_for(self._films)
+        if self.boundary.network is None:
+            return found
+        slopes = self.boundary.largest_slopes(self.boundary.scenario.time.end)
+        rates = self.boundary.network.rates(areas(self.boundary, self.materials), slopes, self.boundary.of_nodes)
+        fastest = int(np.argmax(rates))
+        if rates[fastest] * found.dt <= 1.0:
+            return found
+        return StabilityLimit(1.0 / float(rates[fastest]), found.cell, self.boundary.network.names[fastest])
 
     @property
     def setter(self) -> str:
-        """The cell that sets the limit, and its material if there are several."""
+        """The cell that sets the limit, and its material if there are several; or the node."""
+        if self.limit.node is not None:
+            return f'node "{self.limit.node}"'
         x, y, z = self.limit.cell
         several = len(self.materials.palette) > 1
         return f"cell [{x}, {y}, {z}]" + (
@@ -74,7 +87,7 @@ class Stability:
         if dt > self.limit.dt * _TOLERANCE:
             raise self._error(
                 f"{dt!r} s is beyond the stability limit {self.limit.dt:.6g} s (set by {self.setter}); use at most "
-                'that, "auto", or coarser cells'
+                f'that, "auto", or {"a larger heat_capacity" if self.limit.node else "coarser cells"}'
             )
 
     def limit_for(self, films: Array) -> StabilityLimit:

@@ -21,15 +21,14 @@ def nodes_are_known(scenario: Scenario) -> list[Mistake]:
     names = [node.name for _, node in entries(scenario.nodes) if known(node.name)]
     mistakes = []
     for index, node in entries(scenario.nodes):
-        for table, ends in (("links", node.links), ("flows", node.flows)):
-            for number, end in entries(ends):
-                key = f"nodes.{index}.{table}.{number}.node"
-                if end.node is None:
-                    continue
-                if end.node == node.name:
-                    mistakes.append(Mistake(key, f"got {show(end.node)}, the node itself; another node is expected"))
-                else:
-                    mistakes += _unknown(key, end.node, names)
+        others = [(f"links.{number}", link.node) for number, link in entries(node.links)]
+        others += [(f"flows.{number}", flow.node) for number, flow in entries(node.flows)]
+        for place, other in others:
+            key = f"nodes.{index}.{place}.node"
+            if other is not None and other == node.name:
+                mistakes.append(Mistake(key, f"got {show(other)}, the node itself; another node is expected"))
+            elif other is not None:
+                mistakes += _unknown(key, other, names)
     for key, _, value in _node_temperatures(scenario):
         mistakes += _unknown(key, value.node, names)
     return mistakes
@@ -101,14 +100,14 @@ def _is_tied(node: Node, steady: bool) -> bool:
 
 def _is_beside(node: Node, reached: set[str], nodes: dict[str, Node]) -> bool:
     """Whether a node takes heat from one of some nodes."""
-    ends = {end.node for end in (*node.links, *node.flows)}
+    ends = {*(link.node for link in node.links), *(flow.node for flow in node.flows)}
     return bool(ends & reached) or any(
         link.node == node.name for name in reached if name in nodes for link in nodes[name].links
     )
 
 
 def laws_towards_nodes_follow_the_difference(scenario: Scenario) -> list[Mistake]:
-    """A law in T and Tamb towards a node is one table that shifts: a film coefficient alone, at a stated temperature."""
+    """A law in T and Tamb towards a node is one table that shifts: a coefficient alone, at a stated temperature."""
     mistakes = []
     for key, condition, value in _node_temperatures(scenario):
         film = condition.coefficient if isinstance(condition, Convection) else Constant(0.0)

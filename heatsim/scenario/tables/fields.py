@@ -297,7 +297,7 @@ TemperatureName = Annotated[
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE, in_space=True), TEMPERATURE]
 KnownTemperature = Annotated[TimeFunction, _in_time(TEMPERATURE), TEMPERATURE]  # at no place
 AmbientInTime = Annotated[
-    TimeFunction, PlainValidator(_read_ambient), TEMPERATURE, Form("≥ 0, or `{ node = \"air\" }`, see below")
+    TimeFunction, PlainValidator(_read_ambient), TEMPERATURE, Form('≥ 0, or `{ node = "air" }`, see below')
 ]
 Conductance = Annotated[float, _number(CONDUCTANCE), CONDUCTANCE]
 MassFlow = Annotated[float, _number(MASS_FLOW), MASS_FLOW]

@@ -49,7 +49,9 @@ class NodeLink(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _check_end(cls, table: Any, validate: ModelWrapValidatorHandler["NodeLink"]) -> "NodeLink":
-        return validate_beside(_one_of(table, ("ambient", "node"), 'ambient = "-5 degC", or node = "attic"'), validate, table)
+        return validate_beside(
+            _one_of(table, ("ambient", "node"), 'ambient = "-5 degC", or node = "attic"'), validate, table
+        )
 
 
 class NodeFlow(BaseModel):
@@ -74,7 +76,9 @@ class NodeFlow(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _check_end(cls, table: Any, validate: ModelWrapValidatorHandler["NodeFlow"]) -> "NodeFlow":
-        return validate_beside(_one_of(table, ("inlet", "node"), 'inlet = "5 degC", or node = "attic"'), validate, table)
+        return validate_beside(
+            _one_of(table, ("inlet", "node"), 'inlet = "5 degC", or node = "attic"'), validate, table
+        )
 
     @property
     def capacity_rate(self) -> float:
@@ -105,7 +109,9 @@ class Node(BaseModel):
         description="Temperature at t = 0 of a node with a heat capacity",
         json_schema_extra={"default": "required with a `heat_capacity`"},
     )
-    power: PowerInTime = Field(default=Constant(0.0), examples=["power = 40.0"], description="Heat set free in the node")
+    power: PowerInTime = Field(
+        default=Constant(0.0), examples=["power = 40.0"], description="Heat set free in the node"
+    )
     links: tuple[NodeLink, ...] = Field(
         default=(),
         examples=['links = [{ ambient = "-5 degC", conductance = 3.0 }]'],

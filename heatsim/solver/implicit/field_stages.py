@@ -22,6 +22,7 @@ from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.stage_times import Side, StageTimes
 from heatsim.solver.field.field import Field
+from heatsim.solver.implicit.node_step import NodeStep
 from heatsim.solver.implicit.scheme import CUBIC, GAMMA, Solutions, first_stage, stage_times
 from heatsim.solver.implicit.stage_equations import StageEquations, VaryingStageEquations
 from heatsim.solver.ledger.energy_ledger import Ledger
@@ -82,6 +83,7 @@ class FieldStages(FieldEnds):
         self._counts = {"cycles": 0.0, "newton_steps": 0.0, "applications": 0.0, "imbalance": 0.0}
         self._tried = 0.0
         self._flows_at_end: HeatSums | None = None
+        self._node_rates_at_end = self._first.node_rates
         if saved is not None and _RATE in saved.arrays:
             self._take_back(self._first, saved)
 
@@ -131,10 +133,15 @@ class FieldStages(FieldEnds):
         """
         at = self._end(end)
         if end is End.LAST and self._flows_at_end is not None:
-            at.flows = self._flows_at_end
+            at.flows, at.node_rates = self._flows_at_end, self._node_rates_at_end
         elif end is End.LAST or side is Side.AFTER:
             moment = StageTimes.beside(t, side, 1.0, self._problem.scenario.time.end)
-            at.F[...] = self._equations.rate(self._rows(moment), at.T.astype(np.float64))
+            rows = self._rows(moment)
+            if self._network is not None:
+                self._network.state[...] = at.nodes
+                self._nodes.begin(at.T, rows, self._network.given(moment).at(0))
+                at.node_rates = self._nodes.rate
+            at.F[...] = self._equations.rate(rows, at.T.astype(np.float64))
             at.flows = self._flows(self._equations.exchange()[0])
 
     def advance(self, stages: Solutions, t: float, h: float) -> None:
@@ -153,18 +160,24 @@ class FieldStages(FieldEnds):
             raise StepInterrupted from None
 
     def _advance(self, stages: Solutions, t: float, h: float) -> None:
-        rows = self._rows(stage_times(t, h, self._problem.scenario.time.end))
+        times = stage_times(t, h, self._problem.scenario.time.end)
+        rows = self._rows(times)
         equations, first, last, sigma = self._equations, self._first, self._last, 1.0 / (GAMMA * h)
+        nodes = None if self._network is None else NodeStep(self._network, times, first.nodes)
         begun = first.T.astype(np.float64)
         equations.begin_step()
         first_rows = first_stage(rows, len(self._problem.boundary.conditions))
-        equations.begin(first_rows, sigma, begun, begun + (GAMMA * h) * first.F)
+        equations.begin(first_rows, sigma, begun, begun + (GAMMA * h) * first.F, nodes and nodes.first)
         K, flows_of_one, left_of_one = self._solve(stages, sigma, begun)
+        if nodes is not None:
+            nodes.end_first(equations, h)
         begun += ((1.0 - GAMMA) * h) * K
         # The first guess of K₂ lies on the straight line through F_n and K₁.
         K += (K - first.F) * ((1.0 - GAMMA) / GAMMA)
-        equations.begin(rows[1:2], sigma, begun, begun + (GAMMA * h) * K)
+        equations.begin(rows[1:2], sigma, begun, begun + (GAMMA * h) * K, nodes and nodes.second)
         K, flows, left = self._solve(stages, sigma, begun)
+        if nodes is not None:
+            last.nodes, self._node_rates_at_end = nodes.end_second(equations, h)
         last.T[...], last.F[...] = equations.contents(), equations.balanced(K, left)
         last.sums = HeatSums.combined([(1.0, first.sums), ((1.0 - GAMMA) * h, flows_of_one), (GAMMA * h, flows)])
         self._tried = h * ((1.0 - GAMMA) * abs(left_of_one) + GAMMA * abs(left))
@@ -182,8 +195,10 @@ class FieldStages(FieldEnds):
             counts["newton_steps"] += found.newton_steps
             counts["applications"] += found.applications
             exact = not _ROUNDED * equations.largest_change > found.correction + _LEFT * stages.tolerance
+        equations.settle_nodes()
         _, _, slopes, left = self._look(sigma, begun)
         equations.shift(-left, slopes)
+        equations.settle_nodes()
         K, heats, _, left = self._look(sigma, begun)
         return K, self._flows(heats), left
 
@@ -217,6 +232,8 @@ class FieldStages(FieldEnds):
         slab = self._field.slab
         at.F[slab.own] = self._field.device.xp.asarray(saved.part(_RATE, slab.first, slab.last))
         power = float(saved.part(_POWER, 0, 1)[0])
+        if self._network is not None:
+            at.node_rates = self._network.saved_rates(saved.values)
         at.flows = self._ledger.part(lambda name, first, last: saved.part(_FLOW + name, first, last), power)
 
     def _rows(self, times: StageTimes) -> StepInputs:

@@ -15,6 +15,7 @@ import numpy as np
 from heatsim.errors import NotConvergedError
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
+from heatsim.physics.nodes.network import Given
 from heatsim.physics.operator.balance import Balance
 from heatsim.physics.operator.cell_exchange import CellExchange
 from heatsim.physics.operator.step_inputs import StepInputs
@@ -30,7 +31,10 @@ class StageEquations(Equations):
 
     Attributes:
         capacity: C of each cell in J/K, float64, or one number where all are equal.
+        node_rates: rates of the state of the nodes after :meth:`settle_nodes`.
     """
+
+    node_rates: Any = None
 
     sought = "solution of a step"
 
@@ -66,7 +70,9 @@ class StageEquations(Equations):
         if not self.linear:
             self._solved_for = (0.0, [])
 
-    def begin(self, stage: StepInputs, sigma: float, start: Any, guess: Any) -> None:
+    def begin(
+        self, stage: StepInputs, sigma: float, start: Any, guess: Any, nodes: tuple[Given, Any] | None = None
+    ) -> None:
         """Take a stage.
 
         Args:
@@ -74,8 +80,12 @@ class StageEquations(Equations):
             sigma: σ in 1/s.
             start: θ* in K, float64; it is kept.
             guess: θ in K, float64, to begin the search with.
+            nodes: what is given to nodes, and their temperatures u* in K.
         """
         self._balance.move_to(stage)
+        if self.nodes is not None and nodes is not None:
+            self.nodes.begin(nodes[0], sigma, nodes[1])
+            self._balance.take_nodes()
         self._sigma, self._start = sigma, start
         self._set_contents(guess)
 
@@ -95,7 +105,19 @@ class StageEquations(Equations):
             self._make_operator(slopes)
             self._solved_for = self._sigma, slopes
         self._change[...] = 0.0
-        return LinearSystem(operator, b, self._change, self.temperature, self.linear, changed, self._safe)
+        self._linearise_nodes(b)
+        return LinearSystem(operator, b, self._change, self.temperature, self.linear, changed, self._safe, self._couple)
+
+    def settle_nodes(self) -> None:
+        """Find the nodes for the present cells; their rates are those of :attr:`node_rates`."""
+        if self.nodes is not None:
+            self.node_rates = self.nodes.flows(self.nodes.settle(self.temperature))
+
+    def _linearise_nodes(self, b: Any) -> None:
+        """Linearise the equations of the nodes, and add what they miss to the right-hand side."""
+        if self.nodes is not None:
+            self.nodes.linearise(self.temperature)
+            self.nodes.add_missing(b, self._scale)
 
     def turn_rises(self) -> None:
         """Give up, so that the step is done again with a shorter length, for which the operator is positive.
@@ -120,6 +142,8 @@ class StageEquations(Equations):
 
     def update(self, system: LinearSystem) -> None:
         """Add the change."""
+        if self.nodes is not None:
+            self.nodes.move(system.x)
         if self.linear:
             self.temperature += system.x
         else:
@@ -238,7 +262,14 @@ class VaryingStageEquations(StageEquations):
 
     def update(self, system: LinearSystem) -> None:
         """Move the potentials."""
+        if self.nodes is not None:
+            self.nodes.move(system.x)
         self._move_to(self._balance.moved(self._linearised, system.x))
+
+    def _linearise_nodes(self, b: Any) -> None:
+        if self.nodes is not None:
+            self.nodes.linearise(self.temperature, self._linearised.weight / self._linearised.conducting)
+            self.nodes.add_missing(b, self._scale)
 
     def _set_contents(self, contents: Any) -> None:
         self.temperature[...] = self._balance.temperatures(contents)

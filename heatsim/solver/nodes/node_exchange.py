@@ -58,17 +58,19 @@ class Exchanged(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """How the heat into the cells of a surface changes with the temperature of a node.
+    """How the heat into the cells of a surface changes with the temperatures of its nodes.
 
     Attributes:
-        node: its number.
         surface: the surface.
-        slopes: ∂(heat into the cell)/∂u in W/K of each face, 0 where its condition has another node.
+        slopes: ∂(heat into the cell)/∂u in W/K of each face.
+        nodes: the number of the node of each face, −1 without one.
+        of_conditions: the node of each of its conditions that has one, by the number of the condition.
     """
 
-    node: int
     surface: BalanceSurface
     slopes: Any
+    nodes: Any
+    of_conditions: dict[int, int]
 
 
 class NodeExchange:
@@ -132,30 +134,37 @@ class NodeExchange:
         found = []
         for surface, T, conducting in surfaces:
             half = surface.half * conducting * surface.weight
+            kept = half / (half + self._film(surface, T, conducting))
             for part in self._parts(surface, T, conducting):
-                whole = surface.xp.broadcast_to(part.film * self._kept(surface, half, T, conducting), T.shape)
-                of_nodes = {self._node(condition.number, part.kind) for condition in surface.conditions}
-                for node in sorted(of_nodes - {-1}):
-                    found.append(Column(node, surface, self._of_node(surface, whole, node, part.kind)))
+                numbers = [condition.number for condition in surface.conditions]
+                of_conditions = {number: node for number in numbers if (node := self._node(number, part.kind)) >= 0}
+                if of_conditions:
+                    nodes = surface.xp.full(T.shape, -1)
+                    for condition in surface.conditions:
+                        nodes[condition.place] = of_conditions.get(condition.number, -1)
+                    found.append(Column(surface, part.film * kept, nodes, of_conditions))
         return found
 
-    def _kept(self, surface: BalanceSurface, half: Any, T: Any, conducting: Any) -> Any:
-        """K/(K + w) of each face."""
-        return half / (half + self._film(surface, T, conducting))
+    def gathered(self, columns: Sequence[Column], changes: Sequence[Any]) -> Array:
+        """How much more heat each node gets in W, shape (nodes,), where cells change by some kelvins. Collective.
 
-    def _of_node(self, surface: BalanceSurface, slopes: Any, node: int, kind: int) -> Any:
-        """Slopes of the faces whose condition has a node, 0 at others."""
-        own = surface.xp.zeros(slopes.shape)
-        for condition in surface.conditions:
-            if self._node(condition.number, kind) == node:
-                own[condition.place] = slopes[condition.place]
-        return own
+        Args:
+            columns: from :meth:`columns`.
+            changes: of the cells of the surface of each column.
+        """
+        heat = np.zeros(len(self.network))
+        for column, change in zip(columns, changes, strict=True):  # a condition may have two columns of one surface
+            of_conditions = self._sums.of_conditions([(column.surface, column.slopes * change)])
+            for (_, number), watts in of_conditions.items():
+                if number in column.of_conditions:
+                    heat[column.of_conditions[number]] += watts
+        return heat
 
     def _node(self, number: int, kind: int) -> int:
         return self._of_nodes.get(number, (-1, -1))[kind]
 
     def _film(self, surface: BalanceSurface, T: Any, conducting: Any) -> Any:
-        """w = −∂q/∂T_s of each face in W/(m² K)."""
+        """W = −∂q/∂T_s of each face in W/(m² K)."""
         half = surface.half * conducting
         if surface.law is not None:
             return rise_and_slope(surface.law, half * surface.weight, T, surface.beam, surface.xp)[1]
@@ -182,4 +191,3 @@ class NodeExchange:
             watts = real * emission * (hot - cold) * (hot + cold) * (hot * hot + cold * cold)
             found.append(_Part(RADIATION, watts, real * radiating * each, radiating / (K + all_films)))
         return found
-

@@ -32,6 +32,7 @@ class NodeStages:
 
     Attributes:
         network: their state.
+        rate: of the state, shape (nodes, 5), as :meth:`begin` has found it.
         change: of the state in the last stage.
 
     Args:
@@ -47,7 +48,7 @@ class NodeStages:
         self._exchange = NodeExchange(problem.boundary, PlaneSums(field))
         every = find_surfaces(field.device.xp, problem, field.reference, changing=True)
         self._surfaces = [surface for surface in every if self._exchange.couples(surface)]
-        self._rate = self.change = np.zeros(network.state.shape)
+        self.rate = self.change = np.zeros(network.state.shape)
 
     def begin(self, T: Any, inputs: StepInputs, given: Given) -> None:
         """Find the rates at the start of a stage, and enter the temperatures of the nodes into its conditions.
@@ -74,7 +75,7 @@ class NodeStages:
         else:
             raise NotConvergedError("the temperatures of nodes without a heat_capacity were not found")
         self._problem.boundary.take_nodes(inputs.conditions, self._reference)
-        self._rate = network.rate(given, heat)
+        self.rate = network.rate(given, heat)
 
     def show(self, T: Any, time: float) -> None:
         """Find the nodes without a heat capacity for a field at a time in s; steps go on from the state before."""
@@ -82,12 +83,13 @@ class NodeStages:
         network.going_on = network.state.copy()
         if not network.massless.any():
             return
-        moment = StageTimes.beside(time, Side.AFTER if time == 0.0 else Side.BEFORE, 1.0, self._problem.scenario.time.end)
+        side, end = Side.AFTER if time == 0.0 else Side.BEFORE, self._problem.scenario.time.end
+        moment = StageTimes.beside(time, side, 1.0, end)
         self.begin(T, self._problem.stage_rows(moment, 1.0, self._reference), network.given(moment).at(0))
 
     def move(self, size: float) -> None:
         """Move the nodes by a stage of ``size`` s from where :meth:`begin` found the rates."""
-        self.change = size * self._rate
+        self.change = size * self.rate
         self.network.state += self.change
 
     def _exchanged(self, T: Any, inputs: StepInputs) -> Exchanged:
@@ -110,5 +112,3 @@ class NodeStages:
 def node_stages(problem: HeatProblem, field: Field) -> NodeStages | None:
     """The nodes of a problem; None without nodes."""
     return None if problem.boundary.network is None else NodeStages(problem, field)
-
-

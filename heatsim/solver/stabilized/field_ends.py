@@ -6,6 +6,7 @@ the field only after :meth:`FieldEnds.interpolate`.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import nan
 from typing import Any
 
@@ -74,7 +75,6 @@ class FieldEnds:
         still = np.zeros_like(begun)
         self._first = FieldEnd(field.deviation.copy(), xp.zeros_like(field.deviation), shown, shown, begun, still)
         self._last = FieldEnd(field.spare, xp.zeros_like(field.deviation), shown, shown, begun, still)
-        self._shown_nodes: NodeStages | None = None
         self._at_end = field.of(self._last.T)
         self._statistics_at_end = FieldStatistics(problem, self._at_end, cells)
         self._restore()
@@ -165,11 +165,13 @@ class FieldEnds:
 
     def settle_nodes(self, time: float) -> None:
         """Find the nodes without a heat capacity for the field that is shown, at its time in s. Collective."""
-        if self._network is None or not self._network.massless.any():
-            return
-        if self._shown_nodes is None:
-            self._shown_nodes = NodeStages(self._problem, self._field)
-        self._shown_nodes.show(self._field.deviation, time)
+        if self._network is not None:
+            self._nodes.show(self._field.deviation, time)
+
+    @cached_property
+    def _nodes(self) -> NodeStages:
+        """The nodes beside the field; only where there are any."""
+        return NodeStages(self._problem, self._field)
 
     def leave(self, step: int) -> None:
         """Show sums of heat since the row after ``step`` due times from now on, if it is one."""

@@ -31,6 +31,7 @@ class ConjugateGradients:
             system: the first system; the others have the same arrays for A and x.
         """
         self._sweeps, self._operator, self._x = sweeps, system.operator, system.x
+        self.couple = system.couple
         self.cycle = VCycle(xp, sweeps, system.preconditioner or system.operator)
         self._r, self._p, self.z, self._Ap = (xp.empty(system.operator.shape, dtype="float32") for _ in range(4))
         self.scalars = sweeps.scalars()
@@ -38,6 +39,10 @@ class ConjugateGradients:
     def begin(self, b: Any) -> None:
         """Calculate r from x, and z; :meth:`set_first_direction` follows."""
         self._sweeps.residual(self._operator, self._x, b, self._r)
+        if self.couple is not None:
+            self._Ap[...] = 0.0
+            self.couple(self._x, self._Ap)
+            self._r -= self._Ap
         self._precondition()
 
     def set_first_direction(self) -> None:
@@ -48,6 +53,8 @@ class ConjugateGradients:
         """Do a step and find the next direction, without waiting for the device."""
         sweeps, scalars = self._sweeps, self.scalars
         sweeps.apply(self._operator, self._p, self._Ap, scalars)
+        if self.couple is not None:
+            self.couple(self._p, self._Ap, scalars=scalars)
         sweeps.advance(self._x, self._p, self._r, self._Ap, scalars)
         self._precondition()
         sweeps.direct(self._p, self.z, scalars)

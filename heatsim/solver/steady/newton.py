@@ -329,7 +329,8 @@ class NewtonSolver:
         """
         if self._gradients is None:
             self._gradients = ConjugateGradients(self._equations.xp, self._sweeps, system)
-            self._step = self._sweeps.repeated(self._gradients.step)
+            step = self._gradients.step
+            self._step = step if system.couple is not None else self._sweeps.repeated(step)
             self._may_be_indefinite = system.preconditioner is not None
         elif system.changed:
             self._gradients.cycle.refresh()

@@ -1,17 +1,20 @@
 """The equations of a steady state as Newton's method wants them: linear systems, one after the other."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import sqrt
 from typing import Any
 
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
+from heatsim.physics.nodes.network import SURFACES
 from heatsim.physics.operator.balance import Balance
 from heatsim.physics.operator.cell_exchange import CellExchange
 from heatsim.physics.operator.steady_flows import Flows
 from heatsim.physics.operator.surface_exchange import BalanceSurface
 from heatsim.physics.operator.varying_conduction import SMALL
+from heatsim.solver.nodes.node_equations import NodeEquations
 from heatsim.solver.steady.anderson import Acceleration
 
 # A step of a problem that is not linear leaves absolute temperatures within these factors of what they were: the
@@ -37,6 +40,7 @@ class LinearSystem:
         exact: whether nothing was linearised, so that the solution is that of the equations.
         changed: whether the operator may differ from that of the system before.
         preconditioner: a positive operator near A for multigrid; None for A itself. With it A may be indefinite.
+        couple: subtracts from A·p, and from the energy among the scalars, what nodes give back; None without nodes.
     """
 
     operator: Operator
@@ -46,6 +50,7 @@ class LinearSystem:
     exact: bool
     changed: bool = True
     preconditioner: Operator | None = None
+    couple: Callable[..., None] | None = None
 
 
 class Equations:
@@ -100,9 +105,14 @@ class Equations:
         )
         self._b = balance.sources(precision, self._scale)
         self._sweeps = sweeps
-        self._bent = [surface for surface in balance.surfaces if not balance.is_linear(surface)]
-        for surface in balance.surfaces:
-            if balance.is_linear(surface):
+        self.nodes = None if balance.body.boundary.network is None else NodeEquations(balance)
+        self._bent_places = [
+            place
+            for place, surface in enumerate(balance.surfaces)
+            if not balance.is_linear(surface) or self._follows(surface)
+        ]
+        for place, surface in enumerate(balance.surfaces):
+            if place not in self._bent_places:
                 heat, slope = surface.linear_terms()
                 self._add(surface, heat, slope)
         self._lines: list[tuple[BalanceSurface, Any]] = []
@@ -113,9 +123,22 @@ class Equations:
         self._base = [[surface.of(of).copy() for of in (self._b, self._operator.ground)] for surface in self._bent]
 
     @property
+    def _bent(self) -> Sequence[Any]:
+        """The surfaces that each step linearises."""
+        return [self._balance.surfaces[place] for place in self._bent_places]
+
+    def _follows(self, surface: Any) -> bool:
+        """Whether the conditions of a surface follow nodes from step to step."""
+        return self.nodes is not None and not self.nodes.exact and self.nodes.couples(surface)
+
+    @property
     def linear(self) -> bool:
         """Whether one system is enough."""
-        return self._balance.linear
+        return self._balance.linear and (self.nodes is None or self.nodes.exact)
+
+    @property
+    def _couple(self) -> Callable[..., None] | None:
+        return None if self.nodes is None else partial(self.nodes.couple, scale=self._scale)
 
     @property
     def nbytes(self) -> int:
@@ -126,7 +149,11 @@ class Equations:
         """The system whose solution is the next temperature."""
         operator, b, scale, T = self._operator, self._b, self._scale, self.temperature
         if self.linear:
-            return LinearSystem(operator, b, T, T, exact=True)
+            if self.nodes is not None:
+                self.nodes.linearise(self.xp.zeros(T.shape))
+                b = b.copy()
+                self.nodes.add_missing(b, scale)
+            return LinearSystem(operator, b, T, T, exact=True, couple=self._couple)
         if self._at_rest is not None:
             operator.ground[...] = self._at_rest
         # A cell at an edge of the body has several surfaces.
@@ -151,9 +178,12 @@ class Equations:
         self._hold(1.0)
         if self._safe is not None:
             self.rises = self._on_any_rank(any(float(self.xp.min(slope)) < 0.0 for slope in slopes))
+        if self.nodes is not None:
+            self.nodes.linearise(T)
+            self.nodes.add_missing(self._gain, scale)
         self._change[...] = 0.0
         b = self._gain.astype(b.dtype, copy=False)
-        return LinearSystem(operator, b, self._change, T, exact=False, preconditioner=self._safe)
+        return LinearSystem(operator, b, self._change, T, exact=False, preconditioner=self._safe, couple=self._couple)
 
     def turn_rises(self) -> None:
         """Make the operator of the last system positive: slopes of heat that grows with the temperature change sign.
@@ -222,6 +252,8 @@ class Equations:
 
     def update(self, system: LinearSystem) -> None:
         """Add the change, or a part of it."""
+        if self.nodes is not None:
+            self.nodes.move(system.x)
         if not system.exact:
             self._move_to(self.temperature + system.x)
 
@@ -248,6 +280,8 @@ class Equations:
 
     def flows(self) -> Flows:
         """Where heat enters and leaves."""
+        if self.nodes is not None:
+            self.nodes.network.state[:, SURFACES:] = self.nodes.flows(self.nodes.settle(self.temperature))[:, SURFACES:]
         return self._balance.flows([surface.of(self.temperature) for surface in self._balance.surfaces])
 
     def _add(self, surface: BalanceSurface | CellExchange, heat: Any, slope: Any) -> None:
@@ -301,6 +335,9 @@ class VaryingEquations(Equations):
             surface.add(heat / scale, residual)
             slope, unit = slope * surface.of(weights) / scale, surface.of(weights) / scale
             surface.add(slope + self._line(surface, heat * unit, slope, unit), ground)
+        if self.nodes is not None:
+            self.nodes.linearise(self.temperature, weights)
+            self.nodes.add_missing(residual, scale)
         self._b[...] = residual
         self._change[...] = 0.0
         if self._safe is not None:
@@ -309,7 +346,13 @@ class VaryingEquations(Equations):
         if self._safe is not None:
             self.rises = self._on_any_rank(bool(self._rising))
         return LinearSystem(
-            self._operator, self._b, self._change, self.temperature, exact=False, preconditioner=self._safe
+            self._operator,
+            self._b,
+            self._change,
+            self.temperature,
+            exact=False,
+            preconditioner=self._safe,
+            couple=self._couple,
         )
 
     def take_rises_in(self) -> None:
@@ -321,6 +364,8 @@ class VaryingEquations(Equations):
     def update(self, system: LinearSystem) -> None:
         """Move the potentials."""
         found = self._linearised
+        if self.nodes is not None:
+            self.nodes.move(system.x)
         # The square of a change of potential over this weight is one of temperature times one of v.
         weight = 1.0 / (found.weight * found.conducting)
         change = found.weight * system.x

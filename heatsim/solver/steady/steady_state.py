@@ -21,6 +21,8 @@ from heatsim.physics.operator.heat_sums import SumLayout
 from heatsim.physics.operator.steady_flows import Flows
 from heatsim.physics.operator.surface_exchange import BalanceSurface
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.time.stage_times import StageTimes
+from heatsim.physics.time.time_steps import INSTANT
 from heatsim.scenario import is_linear
 from heatsim.solver.field.field import Field
 from heatsim.solver.field.plane_sums import PlaneSums
@@ -74,6 +76,8 @@ def find_steady_state(
     make = VaryingEquations if materials.varies else Equations
     sweeps = make_sweeps(field)
     equations = make(balance, problem.precision, guess, sweeps)
+    if equations.nodes is not None:
+        equations.nodes.begin(equations.nodes.network.given(StageTimes.of_steps(np.zeros(1), INSTANT)).at(0))
     progress = solve(equations, sweeps, problem.scenario.time.tolerance, stopped)
     T = equations.temperature
     flows = equations.flows()

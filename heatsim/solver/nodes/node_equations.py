@@ -1,0 +1,146 @@
+"""Nodes in systems of equations: eliminated from the linear systems of Newton's method.
+
+    cells     (A + slopes)·δ − B·η = gain                  δ: change of the cells, η: of the nodes
+    nodes     D·η − Bᵀ·δ = missing                          D = σ·C + L + F + slopes of their own exchange
+
+so that conjugate gradients solve (A + slopes − B·D⁻¹·Bᵀ)·δ = gain + B·D⁻¹·missing, and η = D⁻¹·(missing + Bᵀ·δ). They
+need a symmetric matrix: where fluids carry heat from node to node they take the symmetric part of D, which is positive
+because no more is drawn from a node than enters it. Newton's method then needs more steps, and Anderson's acceleration.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.kernels.multigrid.sweeps import ENERGY
+from heatsim.physics.matter.enthalpy import EnthalpyTable
+from heatsim.physics.nodes.network import TEMPERATURE, Given
+from heatsim.physics.operator.balance import Balance
+from heatsim.physics.operator.surface_exchange import BalanceSurface
+from heatsim.solver.nodes.node_exchange import NodeExchange
+
+Array = NDArray[np.float64]
+
+# Newton's method for the nodes beside cells that stay: its most steps, and the change that ends it, of |u|.
+_MOST_STEPS, _SMALL = 50, 1e-14
+
+
+class NodeEquations:
+    """The equations of the nodes beside those of the cells of a balance.
+
+    Args:
+        balance: of the body; its conditions have the temperatures of the nodes.
+
+    Attributes:
+        exact: whether a linear system has the solution of the equations of the nodes.
+    """
+
+    def __init__(self, balance: Balance) -> None:
+        boundary = balance.body.boundary
+        self._balance, self._exchange = balance, NodeExchange(boundary, balance.sums)
+        self.network = self._exchange.network
+        self._symmetric = bool((self.network.flows == self.network.flows.T).all())
+        self.exact = self._exchange.linear and self._symmetric and not balance.materials.varies
+        self._sigma, self._start = 0.0, self.network.temperatures.copy()
+        self._given = Given(*np.zeros((3, len(self.network))))
+        self._weights: list[Any] = []
+
+    def couples(self, surface: Any) -> bool:
+        """Whether a surface exchanges heat with nodes."""
+        return self._exchange.couples(surface)
+
+    def begin(self, given: Given, sigma: float = 0.0, start: Array | None = None) -> None:
+        """Take a stage: what is given, σ in 1/s, and the temperatures in K from which the nodes with C change."""
+        self._given, self._sigma = given, sigma
+        self._start = self.network.temperatures.copy() if start is None else start
+
+    @property
+    def rates(self) -> Array:
+        """σ·(u − u*) in K/s of the nodes."""
+        return self._sigma * (self.network.temperatures - self._start)
+
+    def linearise(self, T: Any, weights: Any = None) -> None:
+        """Find the system at the present temperatures of nodes and cells. Collective.
+
+        Args:
+            T: deviations of all cells in K.
+            weights: K for each unit of the unknown of each cell; None for 1.
+        """
+        surfaces = self._surfaces(T)
+        found = self._exchange.exchanged(surfaces)
+        self._columns = self._exchange.columns(surfaces)
+        self._weights = [1.0 if weights is None else column.surface.of(weights) for column in self._columns]
+        self._places = [self._balance.xp.asarray(column.nodes) for column in self._columns]
+        self._missing = self._gain(found.heat)
+        matrix = np.diag(self._sigma * self.network.capacities) + self.network.matrix + found.slopes
+        self._inverse = np.linalg.inv(matrix)
+        self._symmetric_inverse = np.linalg.inv(0.5 * (matrix + matrix.T))
+
+    def add_missing(self, b: Any, scale: float) -> None:
+        """Add B·D⁻¹·missing to a right-hand side in units of ``scale`` (W)."""
+        self._spread(self._inverse @ self._missing, b, scale, [1.0] * len(self._columns))
+
+    def couple(self, p: Any, Ap: Any, scale: float, scalars: Any = None) -> None:
+        """Subtract B·D⁻¹·Bᵀ·p from A·p, and p·B·D⁻¹·Bᵀ·p from the energy among the scalars. Collective."""
+        roots = [weight**0.5 for weight in self._weights]
+        changes = [root * column.surface.of(p) for column, root in zip(self._columns, roots, strict=True)]
+        gathered = self._exchange.gathered(self._columns, changes)
+        change = self._symmetric_inverse @ gathered
+        self._spread(-change, Ap, scale, roots)
+        if scalars is not None:
+            scalars[ENERGY] -= float(gathered @ change) / scale
+
+    def move(self, x: Any) -> None:
+        """Move the nodes with a change of the unknown of the cells; the conditions follow. Collective."""
+        changes = [weight * column.surface.of(x) for column, weight in zip(self._columns, self._weights, strict=True)]
+        missing = self._missing + self._exchange.gathered(self._columns, changes)
+        self.network.state[:, TEMPERATURE] += self._inverse @ missing
+        self._balance.take_nodes()
+
+    def settle(self, T: Any) -> Array:
+        """Find the nodes for cells that stay; returns the heat from surfaces in W. Collective."""
+        network = self.network
+        for _ in range(_MOST_STEPS):
+            found = self._exchange.exchanged(self._surfaces(T))
+            matrix = np.diag(self._sigma * network.capacities) + network.matrix + found.slopes
+            change = np.linalg.solve(matrix, self._gain(found.heat))
+            network.state[:, TEMPERATURE] += change
+            self._balance.take_nodes()
+            if self._exchange.linear or np.abs(change).max() <= _SMALL * np.abs(network.temperatures).max():
+                break
+        heat: Array = found.heat - found.slopes @ change
+        return heat
+
+    def flows(self, heat: Array) -> Array:
+        """The rates of the state of the nodes with the heat from surfaces; temperatures change by :attr:`rates`."""
+        rates = self.network.flows_at(self._given, heat)
+        rates[:, TEMPERATURE] = np.where(self.network.massless, 0.0, self.rates)
+        return rates
+
+    def _gain(self, heat: Array) -> Array:
+        """What is left of the equations of the nodes in W, with the heat from surfaces."""
+        network = self.network
+        of_network = network.flows_at(self._given, heat)[:, 1:].sum(axis=1)
+        gain: Array = of_network - network.capacities * self.rates
+        return gain
+
+    def _surfaces(self, T: Any) -> list[tuple[BalanceSurface, Any, Any]]:
+        """The surfaces that exchange heat with nodes, with deviations and conductivities of their cells."""
+        balance, found = self._balance, []
+        for surface in balance.surfaces:
+            if self.couples(surface):
+                here, conducting = surface.of(T), 1.0
+                if balance.materials.varies:
+                    conducting = balance.materials.by_enthalpy(
+                        EnthalpyTable.conductivity_at, surface.cell_types, here + balance.shift, balance.xp
+                    )
+                found.append((surface, here, conducting))
+        return found
+
+    def _spread(self, of_nodes: Array, to: Any, scale: float, weights: Sequence[Any]) -> None:
+        """Add B·numbers of nodes to an array of all cells in units of ``scale``, with weights of its rows."""
+        numbers = self._balance.xp.asarray(np.append(of_nodes, 0.0) / scale)
+        for column, places, weight in zip(self._columns, self._places, weights, strict=True):
+            column.surface.add(column.slopes * weight * numbers[places], to)

@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 FLUID, RADIATION = 0, 1
 
 
-class _Part(NamedTuple):
+class _Exchange(NamedTuple):
     """What one kind of exchange does at the faces of a surface.
 
     Attributes:
@@ -171,7 +171,7 @@ class NodeExchange:
         at_surface = surface.xp.maximum(T + surface.rise(T, conducting) + surface.reference, 0.0)
         return film_at(surface.condition, at_surface) if surface.radiates else surface.condition[FILM]
 
-    def _parts(self, surface: BalanceSurface, T: Any, conducting: Any) -> list[_Part]:
+    def _parts(self, surface: BalanceSurface, T: Any, conducting: Any) -> list[_Exchange]:
         """The exchange of a surface by kind."""
         xp, reference, real = surface.xp, surface.reference, surface.area / surface.weight
         half = surface.half * conducting
@@ -179,15 +179,15 @@ class NodeExchange:
         rise = surface.rise(T, conducting)
         if surface.law is not None:
             _, film = rise_and_slope(surface.law, K, T, surface.beam, xp)
-            return [_Part(FLUID, real * surface.beam - surface.area * half * rise, real * film, film / (K + film))]
+            return [_Exchange(FLUID, real * surface.beam - surface.area * half * rise, real * film, film / (K + film))]
         film, ambient, _, emission, surroundings, _ = surface.condition
         at_surface = T + rise
         all_films = self._film(surface, T, conducting)
         each = xp.ones(T.shape)  # sums need a number for each face
-        found = [_Part(FLUID, real * film * (at_surface - ambient), real * film * each, film / (K + all_films))]
+        found = [_Exchange(FLUID, real * film * (at_surface - ambient), real * film * each, film / (K + all_films))]
         if surface.radiates:
             hot, cold = at_surface + reference, surroundings + reference
             radiating = 4.0 * emission * cold**3
             watts = real * emission * (hot - cold) * (hot + cold) * (hot * hot + cold * cold)
-            found.append(_Part(RADIATION, watts, real * radiating * each, radiating / (K + all_films)))
+            found.append(_Exchange(RADIATION, watts, real * radiating * each, radiating / (K + all_films)))
         return found

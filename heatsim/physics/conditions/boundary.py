@@ -230,8 +230,9 @@ class Boundary:
 
     def take_nodes(self, rows: Array, reference: float) -> None:
         """Enter the present temperatures of nodes into rows of :meth:`rows`."""
-        for column, numbers, nodes in self._columns_of_nodes if self.network is not None else ():
-            rows[..., numbers, column] = self.network.temperatures[nodes] - reference
+        if self.network is not None:
+            for column, numbers, nodes in self._columns_of_nodes:
+                rows[..., numbers, column] = self.network.temperatures[nodes] - reference
 
     @cached_property
     def of_nodes(self) -> dict[int, tuple[int, int]]:

@@ -133,7 +133,7 @@ class Network:
         for number, nodes in of_nodes.items():
             for node in {*nodes} - {-1}:
                 losses[node] += areas[number] * slopes[number]
-        return np.divide(losses, self.capacities, out=np.zeros(len(self)), where=~self.massless)
+        return np.where(self.massless, 0.0, losses / np.where(self.massless, 1.0, self.capacities))
 
     def given(self, stages: StageTimes) -> Given:
         """What is given at stages; powers are means over their intervals."""

@@ -144,7 +144,7 @@ class Node(BaseModel):
         start = self.initial_temperature
         if self.heat_capacity == 0.0 and start is not None:
             raise ValueError(
-                f"got initial_temperature = {show(start)} without a heat_capacity; such a node follows its surroundings "
-                "at once: remove the key, or give a heat_capacity"
+                f"got initial_temperature = {show(start)} without a heat_capacity; such a node follows its "
+                "surroundings at once: remove the key, or give a heat_capacity"
             )
         return self

@@ -91,7 +91,8 @@ class Stepper(ABC):
     @cached_property
     def _inputs(self) -> StepsAhead[tuple[StepInputs, Given]]:
         arguments, timeline, nodes = self.arguments, self.problem.timeline, self._nodes
-        assert isinstance(arguments, GeneralArguments) and nodes is not None
+        assert isinstance(arguments, GeneralArguments)
+        assert nodes is not None
 
         def make(first: int, until: int) -> tuple[StepInputs, Given]:
             stages = StageTimes.of_steps(timeline.step_times(first, until), timeline.dt(first))

@@ -167,14 +167,14 @@ class FieldStages(FieldEnds):
         begun = first.T.astype(np.float64)
         equations.begin_step()
         first_rows = first_stage(rows, len(self._problem.boundary.conditions))
-        equations.begin(first_rows, sigma, begun, begun + (GAMMA * h) * first.F, nodes and nodes.first)
+        equations.begin(first_rows, sigma, begun, begun + (GAMMA * h) * first.F, None if nodes is None else nodes.first)
         K, flows_of_one, left_of_one = self._solve(stages, sigma, begun)
         if nodes is not None:
             nodes.end_first(equations, h)
         begun += ((1.0 - GAMMA) * h) * K
         # The first guess of K₂ lies on the straight line through F_n and K₁.
         K += (K - first.F) * ((1.0 - GAMMA) / GAMMA)
-        equations.begin(rows[1:2], sigma, begun, begun + (GAMMA * h) * K, nodes and nodes.second)
+        equations.begin(rows[1:2], sigma, begun, begun + (GAMMA * h) * K, None if nodes is None else nodes.second)
         K, flows, left = self._solve(stages, sigma, begun)
         if nodes is not None:
             last.nodes, self._node_rates_at_end = nodes.end_second(equations, h)

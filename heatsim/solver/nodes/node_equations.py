@@ -130,8 +130,9 @@ class NodeEquations:
         """The surfaces that exchange heat with nodes, with deviations and conductivities of their cells."""
         balance, found = self._balance, []
         for surface in balance.surfaces:
-            if self.couples(surface):
-                here, conducting = surface.of(T), 1.0
+            if isinstance(surface, BalanceSurface) and self.couples(surface):
+                here: Any = surface.of(T)
+                conducting: Any = 1.0
                 if balance.materials.varies:
                     conducting = balance.materials.by_enthalpy(
                         EnthalpyTable.conductivity_at, surface.cell_types, here + balance.shift, balance.xp

@@ -229,7 +229,7 @@ class FieldSubsteps(FieldEnds):
         """Do the two stages of the pair on the last end; return the heat of sources in the body in J."""
         T, T_new = self._last.T, self._field.deviation
         nodes = self.kernels.nodes
-        begun = None if nodes is None else nodes.network.state.copy()
+        begun = np.zeros(0) if nodes is None else nodes.network.state.copy()
         # The rate of the last end is not known yet: its buffer is free for Z.
         Z, _, _ = yield StageRun(T, self._last.F, step.values, slice(at, at + 1), enters=False)
         heat: float = yield IncrementRun(T, Z, T_new, step.values, _PAIR)

@@ -263,7 +263,7 @@ class AdaptiveStepper:
         self.substeps.leave(self.step)
         last = served and self.method.last is not None
         field, sums, planes = self.substeps.restart(last=last)
-        values = (self._state() if served else self._before).values() | self.substeps.nodes_at(last=last)
+        values = (self._state() if served else self._before).values() | dict(self.substeps.nodes_at(last=last))
         return RestartPoint(self.step, field, sums, values, planes)
 
     def values(self) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 `air surfaces`, `air links`, `air flows` and `air power` are the heats from surfaces, through links, with fluids, and
 set free in the node. They add up to heat_capacity · (T − initial_temperature). In a steady state they are heat flows in
-W, which add up to 0.
+W, which add up to 0. A channel has the temperature of its outlet and the heats of all its nodes; `flows` is then minus
+what the fluid takes with it.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,13 @@ from heatsim.storage import folder
 from heatsim.storage.run_tables import JOULE, WATT
 
 HEATS = ("surfaces", "links", "flows", "power")
+
+
+def _shown(network: Network) -> list[tuple[str, int, slice]]:
+    """What has columns: its name, the node whose temperature it has, and the nodes whose heats add up to its own."""
+    first = len(network) - sum(len(channel.planes) for channel in network.channels)
+    found = [(name, number, slice(number, number + 1)) for number, name in enumerate(network.names[:first])]
+    return found + [(of.channel.name, of.last, slice(of.first, of.last + 1)) for of in network.channels]
 
 
 class Nodes(TableObserver):
@@ -36,7 +44,7 @@ class Nodes(TableObserver):
 
     def columns(self, state: RunState) -> Sequence[Column]:
         """Temperatures, then heats, node by node."""
-        names, unit = _network(state).names, state.problem.scenario.output.temperature
+        names, unit = [name for name, *_ in _shown(_network(state))], state.problem.scenario.output.temperature
         joule = WATT if state.problem.scenario.steady else JOULE
         heats = [(f"{name} {heat}", joule) for name in names for heat in HEATS]
         return [*((name, unit) for name in names), *heats]
@@ -45,7 +53,12 @@ class Nodes(TableObserver):
         """The numbers of all nodes."""
         network = _network(state)
         unit = state.problem.scenario.output.temperature_unit
-        return [*map(unit.of, network.temperatures.tolist()), *network.state[:, 1:COLUMNS].ravel().tolist()]
+        shown = _shown(network)
+        heats = [network.state[nodes, 1:COLUMNS].sum(axis=0) for _, _, nodes in shown]
+        return [
+            *(unit.of(float(network.temperatures[node])) for _, node, _ in shown),
+            *np.concatenate(heats).tolist(),
+        ]
 
 
 def _network(state: RunState) -> Network:

@@ -106,7 +106,7 @@ class Body:
         materials = replace(materials, heated=cell_sources.find(scenario, materials, parts))
         boundary, materials = with_rooms(boundary, materials, division, parts)
         boundary, materials = with_values_in_space(with_areas(boundary, materials), materials, surfaces, varies)
-        if scenario.layers or scenario.nodes:
+        if scenario.layers or boundary.network is not None:
             field = InitialField.from_scenario(scenario, parts, held=held)
             boundary = replace(boundary, hottest=temperature_range.hottest(field, boundary))
         if start is not None:

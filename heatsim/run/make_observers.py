@@ -40,7 +40,7 @@ def make_observers(
         observers.append(Snapshots())
     if scenario.probes:
         observers.append(Probes())
-    if scenario.nodes:
+    if scenario.nodes or scenario.channels:
         observers.append(Nodes())
     if scenario.output.energy:
         observers.append(HeatFlows() if scenario.steady else Energy())

@@ -17,6 +17,7 @@ from heatsim.scenario.tables.boundaries import (
     is_linear,
     radiates,
 )
+from heatsim.scenario.tables.channels import Channel, ChannelOutlet
 from heatsim.scenario.tables.contacts import Contact
 from heatsim.scenario.tables.domain import Domain
 from heatsim.scenario.tables.initial import ArrayFile, ImageFile
@@ -50,6 +51,8 @@ __all__ = [
     "Beam",
     "Boundaries",
     "Box",
+    "Channel",
+    "ChannelOutlet",
     "Constant",
     "Contact",
     "Convection",

@@ -101,7 +101,7 @@ class Boundary:
             mixed=mixed,
             owners=tuple(owners),
             rooms=tuple(rooms),
-            network=Network(scenario) if scenario.nodes else None,
+            network=Network(scenario) if scenario.nodes or scenario.channels else None,
         )
 
     @property
@@ -116,7 +116,7 @@ class Boundary:
     @property
     def exposes(self) -> bool:
         """Whether heat can pass any surface towards void."""
-        return any(
+        return bool(self.scenario.channels) or any(
             self.is_towards_void(n) and not isinstance(each, Insulated) for n, each in enumerate(self.conditions)
         )
 

@@ -23,6 +23,8 @@ def _last_changes(scenario: Scenario) -> Iterator[float]:
     functions: list[TimeFunction] = [function for condition in conditions for function in time_functions(condition)]
     for node in scenario.nodes:
         functions += [node.power, *node.known_temperatures]
+    for channel in scenario.channels:
+        functions += [channel.coefficient, *([] if channel.before is not None else [channel.inlet])]
     yield from (function.last_change(end) for function in functions)
     for source in scenario.sources:
         yield from (function.last_change(end) for function in source.functions_in_time())

@@ -355,7 +355,7 @@ def _of_conditions(boundary: Boundary, warming: Array) -> Iterator[Drive]:
 def _of_nodes(boundary: Boundary) -> Iterator[Drive]:
     """Given temperatures, and powers; a node without a heat capacity passes its power on, to the cells at once."""
     end = boundary.scenario.time.end
-    for place, node in enumerate(boundary.scenario.nodes):
+    for place, node in enumerate(() if boundary.network is None else boundary.network.nodes):
         for table, name, values in (
             ("links", "ambient", [link.ambient for link in node.links]),
             ("flows", "inlet", [flow.inlet for flow in node.flows]),

@@ -7,7 +7,7 @@ ch. 3). If heat flows away, this bound is far too wide. That does not matter for
 the whole range, or the user sets a temperature_range.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, pi
 
@@ -24,7 +24,7 @@ from heatsim.physics.estimates.initial import InitialField
 from heatsim.physics.sources.sources import Sources
 from heatsim.physics.time.time_steps import INSTANT
 from heatsim.physics.time.tolerance import DEFAULT_PART, LEAST_DEFAULT
-from heatsim.scenario import Material, MaterialFunction, MaterialTable, Scenario, Source, TimeFunction
+from heatsim.scenario import Material, MaterialFunction, MaterialTable, Node, Scenario, Source, TimeFunction
 from heatsim.scenario.tables.materials import largest
 from heatsim.scenario.values.course import first_place
 from heatsim.scenario.values.quantities import Quantity
@@ -168,7 +168,7 @@ def surrounding(conditions: Boundary, end: float) -> Iterator[float]:
     for condition in conditions.conditions:
         for _, temperature in time_functions(condition).exchanges:
             yield from temperature.extremes(end)
-    for node in conditions.scenario.nodes:
+    for node in _nodes(conditions):
         for temperature in node.known_temperatures:
             yield from temperature.extremes(end)
 
@@ -244,6 +244,10 @@ def gives_heat(conditions: Boundary) -> bool:
     return any(amount * extreme != 0.0 for amount, function in _given(conditions) for extreme in function.extremes(end))
 
 
+def _nodes(conditions: Boundary) -> Sequence[Node]:
+    return () if conditions.network is None else conditions.network.nodes
+
+
 def _temperatures(start: InitialField, conditions: Boundary) -> list[float]:
     return [start.lowest, start.highest, *surrounding(conditions, conditions.scenario.time.end)]
 
@@ -252,7 +256,7 @@ def _given(conditions: Boundary) -> Iterator[tuple[float, TimeFunction]]:
     """What fluxes, sources and beams bring, each as an amount and its factor in time."""
     for condition in conditions.conditions:
         yield 1.0, time_functions(condition).flux
-    yield from ((1.0, node.power) for node in conditions.scenario.nodes)
+    yield from ((1.0, node.power) for node in _nodes(conditions))
     for source in conditions.scenario.sources:
         for amount in _signs(source):
             yield amount, source.scale
@@ -277,7 +281,7 @@ def _gains_and_losses(scenario: Scenario, conditions: Boundary, materials: CellT
     given += sources.powers(start, INSTANT)[0].tolist()
     given += extreme_densities(materials.heated, sources.amounts(start, INSTANT)[0, :-1])
     given += [float(rows.weights[0].sum()) for rows in sources.beam_rows(start, INSTANT)]
-    given += [float(node.power.at(start)[0]) for node in scenario.nodes]
+    given += [float(node.power.at(start)[0]) for node in _nodes(conditions)]
     return any(heat > 0.0 for heat in given), any(heat < 0.0 for heat in given)
 
 
@@ -311,7 +315,7 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
     spacing = np.array(scenario.grid.mean_spacing)
     gained += float((inwards.sum(axis=1) / spacing).sum()) * end
     lost += float((outwards.sum(axis=1) / spacing).sum()) * end
-    for node in scenario.nodes:  # any small part of the body may get all of it
+    for node in _nodes(conditions):  # any small part of the body may get all of it
         low, high = node.power.extremes(end)
         gained, lost = gained + (inf if high > 0.0 else 0.0), lost + (inf if low < 0.0 else 0.0)
     for source in sources.beams:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.physics.nodes.channel_nodes import channels_of, nodes_of
 from heatsim.physics.time.stage_times import StageTimes
 from heatsim.scenario import Node, NodeTemperature, Scenario, TimeFunction
 
@@ -49,7 +50,8 @@ class Network:
     """The nodes of a scenario.
 
     Attributes:
-        nodes: as the scenario has them.
+        nodes: as the scenario has them, then those of its channels.
+        channels: which of them belong to channels.
         names: of the nodes.
         capacities: heat capacities C in J/K, shape (nodes,).
         massless: which nodes have none, shape (nodes,).
@@ -62,7 +64,8 @@ class Network:
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        self.nodes: tuple[Node, ...] = scenario.nodes
+        self.nodes: tuple[Node, ...] = nodes_of(scenario)
+        self.channels = channels_of(scenario)
         self.names = tuple(node.name for node in self.nodes)
         count = len(self.nodes)
         self.capacities = np.array([node.heat_capacity for node in self.nodes])

@@ -21,6 +21,7 @@ from heatsim.physics.conditions.mixed_cells import MIXED, TOWARDS_VOID, MixedCel
 from heatsim.physics.geometry.division import Division
 from heatsim.physics.geometry.regions import Parts
 from heatsim.physics.operator.boundary_faces import BoundaryFaces, towards_void
+from heatsim.physics.operator.channel_walls import with_channels
 from heatsim.scenario.messages import show
 
 Numbers = NDArray[np.int64]
@@ -71,17 +72,19 @@ def with_rooms(
     Raises:
         ScenarioError: two entries of [[surfaces]] hold on one boundary face, or an entry of a room on none.
     """
-    if parts is None or not boundary.exposes or not any(boundary.rooms):
+    if parts is None or not boundary.exposes or not (any(boundary.rooms) or boundary.scenario.channels):
         return boundary, materials
     numbers, grid, held = numbers_towards_void(boundary, division), materials.grid, parts.held
     kinds = np.array([cell_type.material for cell_type in materials.types])
     everything, sides = Slab.whole(grid.cells[2]), [*towards_void(materials, boundary.periodic, boundary.mixed)]
     pairs = [(kinds[of.types(materials)], rooms_beyond(of, parts, everything)) for of in sides]
-    used = np.zeros((len(kinds), len(boundary.conditions)), dtype=bool)
-    for of, pair in zip(sides, pairs, strict=True):
-        used[of.types(materials), numbers[pair]] = True
-    used = held.any(used)
     areas = _areas(materials, sides, pairs, numbers.shape)
+    of_sides = [numbers[pair] for pair in pairs]
+    boundary = with_channels(boundary, materials, parts, sides, [pair[1] for pair in pairs], of_sides)
+    used = np.zeros((len(kinds), len(boundary.conditions)), dtype=bool)
+    for of, own in zip(sides, of_sides, strict=True):
+        used[of.types(materials), own] = True
+    used = held.any(used)
     problems = [*_meeting(division, areas), *_empty(division, parts, areas)]
     if problems:
         raise ScenarioError(boundary.scenario.path, sorted(problems, key=lambda problem: problem.key))
@@ -89,10 +92,10 @@ def with_rooms(
     several = (used.sum(axis=1) > 1) | (alone == MIXED)
     conditions = np.where(several, MIXED, np.where(used.any(axis=1), alone, materials.void_conditions))
     found = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-    for of, pair in zip(sides, pairs, strict=True):
+    for of, own in zip(sides, of_sides, strict=True):
         some = np.flatnonzero(several[of.types(materials)])
         some = some[np.argsort(of.cells[some])]
-        found.append((place_of(TOWARDS_VOID + of.side, 0) + of.cells[some], numbers[pair][some]))
+        found.append((place_of(TOWARDS_VOID + of.side, 0) + of.cells[some], own[some]))
     places, of_places = (np.concatenate(each) for each in zip(*found, strict=True))
     mixed = boundary.mixed
     mixed = MixedCells(

@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from heatsim.scenario.messages import show
 from heatsim.scenario.tables.boundaries import FACE_TYPES, Boundaries
+from heatsim.scenario.tables.channels import Channel
 from heatsim.scenario.tables.contacts import Contact
 from heatsim.scenario.tables.domain import AxisCells, Domain, Interval
 from heatsim.scenario.tables.fields import Form
@@ -63,6 +64,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("rectangle", Rectangle),
     ("[[surfaces]]", RegionSurface),
     ("[[nodes]]", Node),
+    ("[[channels]]", Channel),
     ("links", NodeLink),
     ("flows", NodeFlow),
     ("[[sources]]", Source),

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from heatsim.errors import StorageError
 from heatsim.scenario.files import ChangedError, InputFile
+from heatsim.scenario.tables.channels import ChannelOutlet, outlet_document
 from heatsim.scenario.tables.domain import KEYS_OF_AUTOMATIC, Domain
 from heatsim.scenario.tables.initial import ArrayFile, ImageFile
 from heatsim.scenario.tables.labels import LabelFile
@@ -213,6 +214,8 @@ def _plain_in_time(function: TimeFunction, copies: Mapping[Path, str]) -> Any:
             return expression.text
         case SurfaceTable(table=table):
             return _plain(table, copies)
+        case ChannelOutlet():
+            return outlet_document(function)
         case NodeTemperature(node=node, at_temperature=at):
             return {NODE: node} if at is None else {NODE: node, AT: at}
         case Table(origin=CsvOrigin(file=file, keys=keys), repeat=repeat):

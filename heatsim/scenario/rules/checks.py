@@ -29,6 +29,8 @@ from heatsim.scenario.rules.material_names import (
     one_form_of_materials,
 )
 from heatsim.scenario.rules.nodes import (
+    channels_flow_through_void,
+    channels_follow_each_other,
     laws_towards_nodes_follow_the_difference,
     nodes_are_known,
     nodes_give_what_enters,
@@ -237,6 +239,8 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     nodes_give_what_enters,
     nodes_reach_a_known_temperature,
     laws_towards_nodes_follow_the_difference,
+    channels_flow_through_void,
+    channels_follow_each_other,
     sources_and_probes_name_known_regions,
     probes_of_surfaces_have_one,
     probes_lie_in_the_domain,

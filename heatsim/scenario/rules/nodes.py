@@ -1,10 +1,11 @@
-"""The rules of nodes; each returns every mistake, as those in ``checks``."""
+"""The rules of nodes and channels; each returns every mistake, as those in ``checks``."""
 
 from collections.abc import Iterator
 
 from heatsim.errors import Mistake
 from heatsim.grid import FACES
 from heatsim.scenario.messages import did_you_mean, missing_key, show
+from heatsim.scenario.rules.interfaces import wrong_room
 from heatsim.scenario.rules.validation import entries, known
 from heatsim.scenario.tables.boundaries import Convection, Face, Radiation
 from heatsim.scenario.tables.model import Scenario
@@ -149,3 +150,77 @@ def _conditions(scenario: Scenario) -> Iterator[tuple[str, Face | None]]:
             yield f"boundaries.{name}", getattr(scenario.boundaries, name)
     yield from ((f"patches.{index}", patch.condition) for index, patch in entries(scenario.patches))
     yield from ((f"surfaces.{index}", surface.condition) for index, surface in entries(scenario.surfaces))
+
+
+def channels_flow_through_void(scenario: Scenario) -> list[Mistake]:
+    """Channels have different names, and each of them a void region for itself, without a condition of its own."""
+    if not known(scenario.regions):
+        return []
+    names = [node.name for _, node in entries(scenario.nodes) if known(node.name)]
+    mistakes, taken = [], dict[str, int]()
+    rooms = scenario.rooms
+    for index, channel in entries(scenario.channels):
+        key = f"channels.{index}.region"
+        if known(channel.name):
+            if channel.name in names:
+                message = f"got {show(channel.name)} a second time; all nodes and channels need different names"
+                mistakes.append(Mistake(f"channels.{index}.name", message))
+            names.append(channel.name)
+        name = channel.region
+        if not known(name):
+            continue
+        if name not in rooms:
+            choice = f"one of {', '.join(map(show, rooms))} is expected" if rooms else "no region is void"
+            message = f"got {show(name)}; a void region, {choice}{did_you_mean(name, rooms)}"
+            mistakes.append(Mistake(key, message))
+        elif (wrong := wrong_room(scenario, name)) is not None:
+            mistakes.append(Mistake(key, wrong))
+        elif name in taken:
+            mistakes.append(Mistake(key, f"got {show(name)}; channels.{taken[name]} flows through it already"))
+        taken.setdefault(name, index)
+        for number, surface in entries(scenario.surfaces):
+            if name in surface.names:
+                message = (
+                    f"got {show(name)} while the channel {show(channel.name)} flows through it and is the surroundings "
+                    "of its walls; remove one of them"
+                )
+                mistakes.append(Mistake(f"surfaces.{number}.{surface.key}", message))
+    return mistakes
+
+
+def channels_follow_each_other(scenario: Scenario) -> list[Mistake]:
+    """The channel from which a fluid comes exists, gives as much as enters it, and lies not behind the channel."""
+    channels = {channel.name: channel for _, channel in entries(scenario.channels) if known(channel.name)}
+    inlets = (channel.inlet for channel in channels.values())
+    if len(channels) != len(scenario.channels or ()) or not known(*inlets):
+        return []
+    mistakes = []
+    drawn = dict.fromkeys(channels, 0.0)
+    for index, channel in entries(scenario.channels):
+        key, before = f"channels.{index}.inlet.channel", channel.before
+        if before is None:
+            continue
+        if before not in channels:
+            choice = f"one of {', '.join(map(show, channels))} is expected"
+            mistakes.append(Mistake(key, f"got {show(before)}; {choice}{did_you_mean(before, channels)}"))
+            continue
+        seen = {channel.name}
+        while before in channels and before not in seen:
+            seen.add(before)
+            before = channels[before].before or ""
+        if before in seen:
+            mistakes.append(
+                Mistake(key, f"got {show(channel.before)}, which lies behind this channel: write a temperature")
+            )
+            continue
+        if not known(channel.mass_flow, channel.specific_heat):
+            continue
+        first = channels[channel.before or ""]
+        drawn[first.name] += channel.capacity_rate
+        if known(first.mass_flow, first.specific_heat) and drawn[first.name] > first.capacity_rate * (1.0 + _ROUNDING):
+            message = (
+                f"channels draw {drawn[first.name]:.6g} W/K of fluid (mass flow · specific heat) from "
+                f"{show(first.name)}, which has {first.capacity_rate:.6g} W/K"
+            )
+            mistakes.append(Mistake(f"channels.{index}.mass_flow", message))
+    return mistakes

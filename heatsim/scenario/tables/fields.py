@@ -146,7 +146,7 @@ def _read_ambient(value: object, info: ValidationInfo) -> TimeFunction:
         if key not in (NODE, AT)
     ]
     found: dict[str, Any] = {}
-    for key, read in ((NODE, _read_text), (AT, TEMPERATURE.read)):
+    for key, read in ((NODE, read_text), (AT, TEMPERATURE.read)):
         try:
             found[key] = read(value[key]) if key in value else None
         except ValueError as error:
@@ -230,17 +230,22 @@ def _read_temperature_range(value: object) -> Pair:
     return low, high
 
 
-def _read_text(value: object) -> str:
+def read_text(value: object) -> str:
+    """A text on one line.
+
+    Raises:
+        ValueError: it is none, or empty.
+    """
     if not isinstance(value, str) or not value.strip() or "\n" in value:
         raise ValueError(f"got {show(value)}; a text in quotes is expected, on one line and not empty")
     refuse_control_characters(value)
     return value
 
 
-Text = Annotated[str, PlainValidator(_read_text), Form("text on one line")]
+Text = Annotated[str, PlainValidator(read_text), Form("text on one line")]
 SurfaceName = Annotated[
     str,
-    PlainValidator(_read_text),
+    PlainValidator(read_text),
     Form(", ".join(f"`{name}`" for name in (*FACES, "void")) + ", or the name of a void region"),
 ]
 Flag = Annotated[bool, PlainValidator(_read_flag), Form("`true`, `false`")]
@@ -300,6 +305,7 @@ AmbientInTime = Annotated[
     TimeFunction, PlainValidator(_read_ambient), TEMPERATURE, Form('≥ 0, or `{ node = "air" }`, see below')
 ]
 Conductance = Annotated[float, _number(CONDUCTANCE), CONDUCTANCE]
+CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT), COEFFICIENT]
 MassFlow = Annotated[float, _number(MASS_FLOW), MASS_FLOW]
 SpecificHeat = Annotated[float, _number(SPECIFIC_HEAT), SPECIFIC_HEAT]
 NodeHeatCapacity = Annotated[float, _number(NODE_HEAT_CAPACITY), NODE_HEAT_CAPACITY]

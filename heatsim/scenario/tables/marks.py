@@ -195,13 +195,13 @@ def _parts(scenario: Divided) -> list[_Extent]:
     named += [(source.label, source, True, False) for source in scenario.sources]
     found = []
     for name, part, hot, empty in named:
-        extent = _extent(part)
-        if extent is not None:
-            found.append(_Extent(name, *extent, hot, empty))
+        ends = extent(part)
+        if ends is not None:
+            found.append(_Extent(name, *ends, hot, empty))
     return found
 
 
-def _extent(part: Shaped) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]] | None:
+def extent(part: Shaped) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]] | None:
     """The ends of a shape, and for each axis 1 for flat ends and more for curved ones; None without a shape."""
     match part.shape:
         case Box(min=low, max=high):

@@ -19,6 +19,7 @@ from heatsim.scenario.files import InputFile
 from heatsim.scenario.messages import fault, missing_key, refuse
 from heatsim.scenario.tables.automatic import AutomaticCells, automatic_cells
 from heatsim.scenario.tables.boundaries import Boundaries
+from heatsim.scenario.tables.channels import Channel
 from heatsim.scenario.tables.contacts import Contact
 from heatsim.scenario.tables.domain import Domain
 from heatsim.scenario.tables.fields import (
@@ -134,6 +135,11 @@ class Scenario(BaseModel):
         default=(),
         examples=['each node under its own heading [[nodes]], with name = "air" and what it exchanges heat with'],
         description="Bodies without shape, such as the air of a room, that surfaces have as their ambient",
+    )
+    channels: tuple[Channel, ...] = Field(
+        default=(),
+        examples=['each channel under its own heading [[channels]], with name = "cold plate" and region = "slot"'],
+        description="Void regions through which a fluid flows that takes up heat on its way",
     )
     sources: Sources = Field(
         default=(),
@@ -299,8 +305,9 @@ class Scenario(BaseModel):
     @model_validator(mode="after")
     def _set_bounds_of_nodes(self) -> "Scenario":
         """Tell the temperatures of nodes between which given ones they begin."""
-        if self.nodes:
+        if self.nodes or self.channels:
             known = [each for node in self.nodes for each in node.known_temperatures]
+            known += [channel.inlet for channel in self.channels if channel.before is None]
             ends = [end for function in known for end in function.extremes(self.time.end)]
             start = self.initial.temperature
             ends = ends or [start if isinstance(start, float) else FIRST_GUESS]

@@ -4,8 +4,9 @@
     nodes     D·η − Bᵀ·δ = missing                          D = σ·C + L + F + slopes of their own exchange
 
 so that conjugate gradients solve (A + slopes − B·D⁻¹·Bᵀ)·δ = gain + B·D⁻¹·missing, and η = D⁻¹·(missing + Bᵀ·δ). They
-need a symmetric matrix: where fluids carry heat from node to node they take the symmetric part of D, which is positive
-because no more is drawn from a node than enters it. Newton's method then needs more steps, and Anderson's acceleration.
+need a symmetric matrix: where fluids carry heat from node to node they take the symmetric part of this one, which is
+positive because no more is drawn from a node than enters it. Newton's method then needs more steps, and Anderson's
+acceleration.
 """
 
 from collections.abc import Sequence
@@ -34,6 +35,7 @@ class NodeEquations:
         balance: of the body; its conditions have the temperatures of the nodes.
 
     Attributes:
+        symmetric: whether no fluid flows from node to node.
         exact: whether a linear system has the solution of the equations of the nodes.
     """
 
@@ -41,8 +43,8 @@ class NodeEquations:
         boundary = balance.body.boundary
         self._balance, self._exchange = balance, NodeExchange(boundary, balance.sums)
         self.network = self._exchange.network
-        self._symmetric = bool((self.network.flows == self.network.flows.T).all())
-        self.exact = self._exchange.linear and self._symmetric and not balance.materials.varies
+        self.symmetric = bool((self.network.flows == self.network.flows.T).all())
+        self.exact = self._exchange.linear and self.symmetric and not balance.materials.varies
         self._sigma, self._start = 0.0, self.network.temperatures.copy()
         self._given = Given(*np.zeros((3, len(self.network))))
         self._weights: list[Any] = []
@@ -76,7 +78,7 @@ class NodeEquations:
         self._missing = self._gain(found.heat)
         matrix = np.diag(self._sigma * self.network.capacities) + self.network.matrix + found.slopes
         self._inverse = np.linalg.inv(matrix)
-        self._symmetric_inverse = np.linalg.inv(0.5 * (matrix + matrix.T))
+        self._symmetric_inverse = 0.5 * (self._inverse + self._inverse.T)
 
     def add_missing(self, b: Any, scale: float) -> None:
         """Add B·D⁻¹·missing to a right-hand side in units of ``scale`` (W)."""

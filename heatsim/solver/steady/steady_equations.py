@@ -106,6 +106,9 @@ class Equations:
         self._b = balance.sources(precision, self._scale)
         self._sweeps = sweeps
         self.nodes = None if balance.body.boundary.network is None else NodeEquations(balance)
+        # What fluids carry from node to node is left out of the matrix.
+        downstream = self.nodes is not None and not self.nodes.symmetric
+        self._downstream = Acceleration(balance.sums) if downstream else None
         self._bent_places = [
             place
             for place, surface in enumerate(balance.surfaces)
@@ -252,10 +255,13 @@ class Equations:
 
     def update(self, system: LinearSystem) -> None:
         """Add the change, or a part of it."""
+        change = system.x
+        if self._downstream is not None and self.pace == 0.0:
+            change = self._downstream.change(self.temperature.copy(), system.x.copy(), 1.0)
         if self.nodes is not None:
-            self.nodes.move(system.x)
+            self.nodes.move(change)
         if not system.exact:
-            self._move_to(self.temperature + system.x)
+            self._move_to(self.temperature + change)
 
     @cached_property
     def _change(self) -> Any:
@@ -364,11 +370,11 @@ class VaryingEquations(Equations):
     def update(self, system: LinearSystem) -> None:
         """Move the potentials."""
         found = self._linearised
-        if self.nodes is not None:
-            self.nodes.move(system.x)
         # The square of a change of potential over this weight is one of temperature times one of v.
         weight = 1.0 / (found.weight * found.conducting)
         change = found.weight * system.x
         if self.pace == 0.0:
             change = self._acceleration.change(found.potential, change, weight)
+        if self.nodes is not None:
+            self.nodes.move(change / found.weight)
         self._move_to(self._balance.moved(found, change / found.weight))

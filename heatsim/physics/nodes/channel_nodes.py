@@ -1,0 +1,139 @@
+"""The nodes of a channel: one without heat capacity for each plane of cells across the way of the fluid.
+
+    ṁc·(u_p − u_{p−1}) = g_p·(T_w − u_p),      g_p = ṁc·(e^NTU − 1),      NTU = h·A_p/(ṁc)
+
+A node has the temperature at which the fluid leaves its plane. With the conductance g_p this is exact where the wall of
+the plane has one temperature T_w: T_w − u_p = (T_w − u_{p−1})·e^(−NTU). Source: Incropera, *Fundamentals of Heat and
+Mass Transfer*, §8.3.3.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import FACES
+from heatsim.scenario import Channel, Node, Scenario, TimeFunction
+from heatsim.scenario.tables.marks import extent
+from heatsim.scenario.values.function_of_time import Length
+
+Array = NDArray[np.float64]
+
+# Beyond, the fluid leaves at the temperature of the wall to 2e-9 of the difference.
+_MOST_UNITS = 20.0
+
+
+@dataclass(frozen=True)
+class ChannelNodes:
+    """The nodes of a channel.
+
+    Attributes:
+        channel: as the scenario has it.
+        index: its place in the scenario.
+        first: the number of its first node, at the inlet.
+        planes: the planes of the axis that have a node, ascending.
+        axis: the axis along which the fluid flows.
+        backwards: whether it flows towards smaller coordinates.
+    """
+
+    channel: Channel
+    index: int
+    first: int
+    planes: range
+    axis: int
+    backwards: bool
+
+    @property
+    def last(self) -> int:
+        """The number of the node at the outlet."""
+        return self.first + len(self.planes) - 1
+
+    def name(self, node: int) -> str:
+        """The name of one of its nodes, by its number from the inlet on."""
+        return f"{self.channel.name}[{node}]"
+
+    def nodes_of(self, planes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers from the inlet on of the nodes of planes."""
+        from_low = planes - self.planes.start
+        return len(self.planes) - 1 - from_low if self.backwards else from_low
+
+
+@dataclass(frozen=True)
+class PlaneFilm(TimeFunction):
+    """The conductance g/A of a plane in W/(m² K), as a function of time.
+
+    Attributes:
+        coefficient: h.
+        per_unit: A/(ṁc) of the plane in m² K/W.
+    """
+
+    coefficient: TimeFunction
+    per_unit: float
+
+    @property
+    def constant(self) -> bool:
+        """Whether h is constant."""
+        return self.coefficient.constant
+
+    def _of(self, films: Array) -> Array:
+        units = np.minimum(films * self.per_unit, _MOST_UNITS)
+        return np.asarray(np.expm1(units) / self.per_unit)
+
+    def at(self, times: Array) -> Array:
+        """Values at times in s."""
+        return self._of(self.coefficient.at(times))
+
+    def jumps(self, end: float, error: float = 0.0) -> Array | None:
+        """Those of h."""
+        return self.coefficient.jumps(end)
+
+    def mean(self, times: Array, dt: Length) -> Array:
+        """Of the mean of h."""
+        return self._of(self.coefficient.mean(times, dt))
+
+    def nodes(self, end: float) -> Array:
+        """Those of h."""
+        return self.coefficient.nodes(end)
+
+    def last_change(self, end: float) -> float:
+        """That of h."""
+        return self.coefficient.last_change(end)
+
+    def extremes(self, end: float) -> tuple[float, float]:
+        """Of the extremes of h."""
+        low, high = self._of(np.array(self.coefficient.extremes(end))).tolist()
+        return low, high
+
+
+def channels_of(scenario: Scenario) -> tuple[ChannelNodes, ...]:
+    """The channels of a scenario; their nodes follow those of [[nodes]]."""
+    found, first = [], len(scenario.nodes)
+    regions = {region.name: region for region in scenario.regions}
+    for index, channel in enumerate(scenario.channels):
+        side = FACES.index(channel.from_)
+        borders = scenario.grid.axes[side // 2].borders
+        planes = range(len(borders) - 1)
+        if (ends := extent(regions[channel.region])) is not None:
+            low, high = ends[0][side // 2], ends[1][side // 2]
+            start = int(np.searchsorted(borders, low, side="right")) - 1
+            stop = int(np.searchsorted(borders, high, side="left"))
+            planes = range(max(start, 0), max(min(stop, len(planes)), max(start, 0) + 1))
+        found.append(ChannelNodes(channel, index, first, planes, side // 2, bool(side % 2)))
+        first += len(planes)
+    return tuple(found)
+
+
+def nodes_of(scenario: Scenario) -> tuple[Node, ...]:
+    """The nodes of a scenario, those of channels among them."""
+    channels = channels_of(scenario)
+    ends = {nodes.channel.name: nodes.name(len(nodes.planes) - 1) for nodes in channels}
+    found = list(scenario.nodes)
+    for nodes in channels:
+        channel = nodes.channel
+        before = None if channel.before is None else ends[channel.before]
+        for number in range(len(nodes.planes)):
+            origin = {"inlet": channel.inlet} if before is None else {"node": before}
+            fluid = {**origin, "mass_flow": channel.mass_flow, "specific_heat": channel.specific_heat}
+            found.append(Node.model_validate({"name": nodes.name(number), "flows": [fluid]}))
+            before = nodes.name(number)
+    return tuple(found)

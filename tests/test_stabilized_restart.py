@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import runs
 from bodies import EVERYTHING
+from covering import mostly_slow
 
 from heatsim import Simulation
 from heatsim.errors import FolderError, Interrupted
@@ -70,7 +71,7 @@ def test_the_same_object_goes_on(tmp_path: Path) -> None:
     assert runs.results(tmp_path / "parts") == runs.results(whole(tmp_path, text, *overrides))
 
 
-@pytest.mark.parametrize("stage", [1, 20, 40])
+@pytest.mark.parametrize("stage", mostly_slow([1, 20, 40], 1, 40))
 def test_a_signal_within_a_step_drops_the_step(tmp_path: Path, stage: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text, overrides = CASES["several materials"]
     advance, calls = StageKernels.advance, iter(range(1 << 30))

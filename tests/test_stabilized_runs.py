@@ -10,6 +10,7 @@ import pytest
 import runs
 from bodies import EVERYTHING, WALL
 from conftest import Simulate
+from covering import SLOW
 from exact import HELD_STEP, PERIODIC, PUBLISHED, QUENCHED_BLOCK, SLABS, ExactSolution, convection, flux, held
 from numpy.typing import NDArray
 
@@ -81,7 +82,7 @@ material = {{ {material} }}
 initial = {{ temperature = {initial} }}
 time = {{ end = {end!r} }}
 solver = {{ device = "cpu", precision = "float64" }}
-output = {{ figures = false, fields = false, probe_every = {every!r} }}
+output = {{ figures = false, fields = false, error = "none", probe_every = {every!r} }}
 [boundaries]
 {faces}
 {more}
@@ -112,7 +113,7 @@ domain = { size = [0.04, 0.04, 0.04], cells = [10, 10, 10], material = "void" }
 initial = { temperature = 400.0 }
 time = { end = 20.0 }
 solver = { device = "cpu", precision = "float64" }
-output = { figures = false, fields = false, probe_every = 1.0 }
+output = { figures = false, fields = false, error = "none", probe_every = 1.0 }
 contacts = [{ between = ["steel", "glass"], resistance = 1e-3 }]
 [materials]
 steel = { conductivity = 15.0, density = 7900.0, specific_heat = 500.0 }
@@ -167,6 +168,8 @@ CASES = {
     "everything": EVERYTHING.replace("cells = [12, 9, 12]", "cells = [10, 8, 6]"),
 }
 
+IN_FLOAT32 = ("held", "radiation", "anisotropic", "varying", "latent heat", "jumps of a flux", "everything")
+
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_error_is_of_the_size_of_the_tolerance(tmp_path: Path, case: str) -> None:
@@ -188,6 +191,8 @@ def test_the_error_is_of_the_size_of_the_tolerance(tmp_path: Path, case: str) ->
     for first, second, ours in pairs:
         error = np.abs(ours - (2.0 * second - first))
         assert np.nanmax(error) <= 3.0 * tolerance + 0.5 * np.nanmax(np.abs(second - first))
+    if not SLOW and case not in IN_FLOAT32:
+        return
     single = run(tmp_path, text, STABILIZED, "solver.precision=float32")
     assert np.nanmax(np.abs(single.temperature - found.temperature)) <= 2.0 * tolerance
     assert summary(single)["stages"] <= 1.1 * summary(found)["stages"] + 20
@@ -221,7 +226,7 @@ def test_published_values(published, simulate: Simulate) -> None:  # type: ignor
 def test_the_error_follows_the_tolerance(tmp_path: Path) -> None:
     """The error of a step is C·h³, and its tolerance that of the run to the power 3/2: steps grow as tol^(−1/2)."""
     text, ours = CASES["convection"], []
-    reference = run(tmp_path, text, STABILIZED, "time.tolerance=1e-5")
+    reference = run(tmp_path, text, STABILIZED, "time.tolerance=3e-5")
     for tolerance in (0.064, 0.001):
         found = run(tmp_path, text, STABILIZED, f"time.tolerance={tolerance}")
         error = float(np.abs(probes(found) - probes(reference)).max())
@@ -248,7 +253,7 @@ def test_rows_do_not_change_the_run(tmp_path: Path) -> None:
 def test_fields_are_those_at_their_times(tmp_path: Path) -> None:
     """A field within a step is off by twice the tolerance at most, as rows are; steps of the reference are shorter."""
     text = CASES["convection"].replace("fields = false", "fields = true, every = 0.7")
-    found, fine = (run(tmp_path, text, STABILIZED, f"time.tolerance={tolerance}") for tolerance in (0.02, 2e-5))
+    found, fine = (run(tmp_path, text, STABILIZED, f"time.tolerance={tolerance}") for tolerance in (0.02, 2e-4))
     with FieldReader(found.folder / folder.FIELDS) as ours, FieldReader(fine.folder / folder.FIELDS) as others:
         assert ours.times.tolist() == [pytest.approx(0.7 * n) for n in range(29)] + [20.0]
         for number in range(len(ours)):
@@ -333,7 +338,8 @@ def test_a_source_alone_gives_the_exact_temperature(tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", ["convection", "everything", "varying"])
 def test_cpu_kernels_agree(tmp_path: Path, case: str) -> None:
     text = CASES[case]
-    one, other = (run(tmp_path, text, STABILIZED, f"solver.kernel={kernel}") for kernel in ("numpy", "numba"))
+    few = ["time.end=0.1"] if case == "everything" else []
+    one, other = (run(tmp_path, text, STABILIZED, f"solver.kernel={kernel}", *few) for kernel in ("numpy", "numba"))
     for key in ("steps", "stages", "rejected"):
         assert summary(one)[key] == summary(other)[key]
     np.testing.assert_allclose(one.temperature, other.temperature, rtol=1e-12)

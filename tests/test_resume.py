@@ -198,12 +198,12 @@ def test_what_decides_no_bit_may_be_changed_before_going_on(tmp_path: Path) -> N
 
 
 def test_killed_at_random_moments_again_and_again(tmp_path: Path) -> None:
-    lasting = ["domain.cells=[16,16,16]", "time.end=1000", "output.every=250", "output.probe_every=25"]
+    lasting = ["domain.cells=[16,16,16]", "time.end=600", "output.every=150", "output.probe_every=15"]
     overrides = [*lasting, "solver.kernel=numpy", "output.checkpoint_wall=0.02"]
     whole = runs.run(tmp_path, *overrides)
     options = [option for override in overrides for option in ("--set", override)]
     parts = tmp_path / "parts"
-    moments = random.Random(20).sample(range(1, 500), 3)
+    moments = random.Random(20).sample(range(1, 300), 3)
     arguments = ["run", str(tmp_path / "mixed.toml"), "--output", str(parts), *options]
     killed = 0
     for moment in moments:

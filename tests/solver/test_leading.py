@@ -129,7 +129,7 @@ def test_rows_before_and_after_sums_are_carried_over_are_read_apart(
 ) -> None:
     """The steps queued after the last row of a batch carry the ledger over: the sums of a row lie elsewhere then."""
     monkeypatch.setattr("heatsim.solver.euler.stepper.STEPS_TO_CARRY", 1)
-    often = "solver.kernel=resident", "output.probe_every=0.002", "output.every=0.1", "time.end=0.1"
+    often = "solver.kernel=resident", "output.probe_every=0.002", "output.every=0.06", "time.end=0.06"
     carried, rows = list[int](), list[bool]()
     carry, show = Ledger.carry, FoundRow.show
 
@@ -183,11 +183,11 @@ def test_a_run_that_fails_between_rows_resumes_to_the_same_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue
 ) -> None:
     """It ends when the device has done the steps ahead: they fill memory that the next run in this process may get."""
-    often = "solver.kernel=resident", "output.probe_every=0.004", "output.checkpoint_wall=1e-9"
+    often = "solver.kernel=resident", "output.probe_every=0.004", "output.checkpoint_wall=1e-9", "time.end=0.12"
     handle = Watchdog.handle
 
     def fail(watchdog: Watchdog, state: RunState) -> None:
-        if state.step > 100 and queue.pending:
+        if state.step > 60 and queue.pending:
             raise HeatsimError("a mistake")
         handle(watchdog, state)
 

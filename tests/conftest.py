@@ -27,6 +27,7 @@ Simulate = Callable[..., Simulation]
 LONGEST = (
     *("adversary/test_adversary.py", "kernels/test_nvrtc.py", "kernels/test_kernels.py", "ranks/test_jobs.py"),
     *("study/test_study_cluster.py", "kernels/test_composite_kernels.py", "test_render.py", "test_stabilized_runs.py"),
+    "test_verification.py",
 )
 
 

@@ -140,7 +140,7 @@ def test_a_case_is_right_with_stabilized_steps(name: str) -> None:
 
 def test_the_error_of_stabilized_steps_is_the_error_in_space() -> None:
     """It follows from the sines of the grid and their rates; Euler's steps take away most of it."""
-    n = 24
+    n = 16
     (found,) = verify(["held_cube"], ["solver.device=cpu", f"domain.cells=[{n}, {n}, {n}]"], "stabilized")
     assert found.error == pytest.approx(held_cube_in_space(n), rel=0.02)
     assert held_cube_in_space(40) == pytest.approx(0.0571, abs=5e-5)  # of the case

@@ -1,6 +1,7 @@
 """Runs of composite bodies against exact answers, and their energy with everything on."""
 
 import json
+from itertools import product
 from math import erf, fsum, pi, sqrt
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import runs
 from bodies import EVERYTHING, WALL
+from covering import mostly_slow
 from runs import after_step, interrupt, results, write
 
 from heatsim.errors import Interrupted
@@ -104,8 +106,10 @@ point = [0.008, 0.008, 0.008]
     assert found == pytest.approx(exact, rel=0.02)
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("kernel", ["numpy", "numba"])
+@pytest.mark.parametrize(
+    ("kernel", "precision"),
+    mostly_slow(product(("numpy", "numba"), ("float32", "float64")), ("numpy", "float64"), ("numba", "float32")),
+)
 def test_energy_closes_with_everything_on(tmp_path: Path, kernel: str, precision: str) -> None:
     simulation = simulate(tmp_path, EVERYTHING, f"solver.kernel={kernel}", f"solver.precision={precision}")
     row = runs.energy_rows(tmp_path / "run")[-1]

@@ -1,6 +1,7 @@
 """Runs of materials that change with temperature: energy, extremes, what is written, resuming."""
 
 import json
+from itertools import product
 from math import fsum
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import runs
 from bodies import EVERYTHING
+from covering import mostly_slow
 from runs import after_step, interrupt, results, write
 
 from heatsim.errors import Interrupted
@@ -65,8 +67,10 @@ def simulate(at: Path, text: str, *overrides: str, name: str = "run") -> Simulat
     return simulation
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("kernel", ["numpy", "numba"])
+@pytest.mark.parametrize(
+    ("kernel", "precision"),
+    mostly_slow(product(("numpy", "numba"), ("float32", "float64")), ("numpy", "float64"), ("numba", "float32")),
+)
 def test_energy_closes_with_everything_on(tmp_path: Path, kernel: str, precision: str) -> None:
     simulate(tmp_path, ALL_VARYING, f"solver.kernel={kernel}", f"solver.precision={precision}")
     row = runs.energy_rows(tmp_path / "run")[-1]
@@ -171,7 +175,7 @@ resistance = 1e-3
     assert (T[8] - T[7]) / (d / 2.0 / k_left + 1e-3 + d / 2.0 / k_right) == pytest.approx(-vectors[0, 0, 0], rel=1e-4)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", mostly_slow(range(4), 0, 1))
 def test_no_new_extremes_at_the_limit(tmp_path: Path, seed: int) -> None:
     """A conductivity that jumps by a factor of ten, a heat capacity that falls, melting: at the largest dt allowed."""
     rng = np.random.default_rng(seed)

@@ -146,6 +146,7 @@ def compile_kernel(
     name: str = "advance",
     include: Sequence[Path] = (compilation.FOLDER,),
     for_runs: bool = False,
+    mutant: bool = False,
 ) -> HostKernel:
     """The kernel of a .cu file, compiled once a session for each set of options, by whichever process comes first.
 
@@ -155,11 +156,12 @@ def compile_kernel(
         name: the ``extern "C" __global__`` function.
         include: folders for ``#include``; the source's own is searched first.
         for_runs: whether it does many steps.
+        mutant: whether it is launched once or twice, to see that it is wrong.
 
     Skips the test where there is no g++; fails it there if CI=true or HEATSIM_REQUIRE_GXX=1.
     """
     source = source.resolve()
-    level = FAST_TO_COMPILE if "-DFACES=1" in options and not for_runs else FAST_TO_RUN
+    level = FAST_TO_COMPILE if mutant or ("-DFACES=1" in options and not for_runs) else FAST_TO_RUN
     return _compile(source, (level, *options), name, tuple(dict.fromkeys((source.parent, *include))))
 
 

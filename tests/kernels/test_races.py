@@ -41,9 +41,9 @@ def build(spec: KernelSpec, members: bool = False) -> compilation.Build:
     return compilation.build(spec, "float32", "increments", GRID, members=members)
 
 
-def host_kernel(spec: KernelSpec, source: Path, members: bool = False) -> HostKernel:
+def host_kernel(spec: KernelSpec, source: Path, members: bool = False, mutant: bool = False) -> HostKernel:
     macros = [option for option in build(spec, members).options if option.startswith("-D")]
-    return compile_kernel(source, macros)
+    return compile_kernel(source, macros, mutant=mutant)
 
 
 def some_steps(
@@ -139,7 +139,7 @@ def test_no_barrier_can_be_left_out(spec: KernelSpec, number: int, tmp_path: Pat
     barrier = list(BARRIER.finditer(text(spec)))[number]
     mutant = tmp_path / spec.source
     mutant.write_text(text(spec)[: barrier.start()] + text(spec)[barrier.end() :], encoding="utf-8")
-    kernel, grid = host_kernel(spec, mutant), grid_of(spec)
+    kernel, grid = host_kernel(spec, mutant, mutant=True), grid_of(spec)
 
     def is_found_out(order: Order) -> bool:
         try:

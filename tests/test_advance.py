@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import runs
+from covering import mostly_slow
 
 import heatsim
 from heatsim import Simulation
@@ -84,7 +85,7 @@ def test_euler_stops_after_any_step_and_run_does_the_rest(tmp_path: Path) -> Non
     assert runs.results(tmp_path / "out") == runs.results(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", mostly_slow(METHODS, "euler", "implicit"))
 def test_a_closed_run_can_be_resumed(method: str, tmp_path: Path) -> None:
     whole = Simulation.from_dict(document(method), tmp_path / "whole")
     whole.run()

@@ -8,7 +8,7 @@ from covering import pairwise
 from numpy.typing import NDArray
 
 import heatsim
-from heatsim.errors import NotConvergedError
+from heatsim.errors import NotConvergedError, RunError
 from heatsim.scenario import parse
 
 Array = NDArray[np.float64]
@@ -117,10 +117,10 @@ def test_a_body_that_cannot_get_the_heat_that_is_taken_out_has_no_steady_state(t
         )
 
 
-def test_a_steady_state_below_absolute_zero_is_told(tmp_path: Path) -> None:
+def test_a_steady_state_below_0_K_is_refused(tmp_path: Path) -> None:
     """Convection alone has no such limit."""
-    _, simulation = steady(tmp_path, sources=[{"power": -10.0}])
-    assert any("below absolute zero" in warning for warning in simulation.warnings), simulation.warnings
+    with pytest.raises(RunError, match="steady state is below 0 K: -"):
+        steady(tmp_path, sources=[{"power": -10.0}])
 
 
 @pytest.mark.parametrize("wrapped", ["y", "x"])

@@ -7,6 +7,7 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.errors import RunError
 from heatsim.observers.observer import FIELD, Observer, Reads, Value, Values
 from heatsim.observers.state import LeftRange, Record, RunState
 from heatsim.observers.temperature_ranges import ROUNDING, ranged, warnings
@@ -48,7 +49,11 @@ class ExtremeTemperatures(Observer):
         return Reads(extremes=[Extreme(number, None, each) for number in types if number != void for each in both])
 
     def handle(self, state: RunState) -> None:
-        """Compare the field with the records."""
+        """Compare the field with the records.
+
+        Raises:
+            RunError: a temperature is below 0 K.
+        """
         low, high = state.statistics.temperatures_of_types()
         lowest, highest = min(low), max(high)
         if state.lowest is None or _passes(lowest, self._lowest_there, -1.0):
@@ -56,6 +61,8 @@ class ExtremeTemperatures(Observer):
             self._lowest_there = lowest
         elif lowest < state.lowest.temperature:
             state.lowest = replace(state.lowest, temperature=lowest)
+        if state.lowest.temperature < -ROUNDING:
+            raise RunError(_below_zero(state, state.lowest))
         if state.highest is None or _passes(highest, self._highest_there, 1.0):
             state.highest = self._record_of(state, high.index(highest), highest, highest=True)
             self._highest_there = highest
@@ -81,16 +88,21 @@ def _passes(temperature: float, record: float, sign: float) -> bool:
     return sign * (temperature - record) > _SAME * abs(record)
 
 
+def _below_zero(state: RunState, lowest: Record) -> str:
+    """The message about a temperature below 0 K, which no body has."""
+    steady = state.problem.scenario.steady
+    what = "a temperature of the steady state is below 0 K" if steady else "a temperature falls below 0 K"
+    when = "" if steady else f" at t = {lowest.time:.6g} s"
+    return (
+        f"{what}: {lowest.temperature:.6g} K{when} in cell {list(lowest.cell or ())}; sources or fluxes take out more "
+        f"heat than {'surfaces can supply' if steady else 'there is'}; check the signs and units of their powers"
+    )
+
+
 def temperature_warnings(state: RunState) -> list[str]:
-    """Warnings about the temperatures of a run: below absolute zero, one of several states, beyond tables."""
+    """Warnings about the temperatures of a run: one of several states, beyond tables."""
     found = []
     lowest, unit = state.lowest, state.problem.scenario.output.temperature_unit
-    if lowest is not None and lowest.temperature < -ROUNDING:
-        found.append(
-            f"the lowest temperature is {unit.text(lowest.temperature)}, below absolute zero, at t = {lowest.time:.6g} "
-            f"s in cell {list(lowest.cell or ())}: fluxes or sources remove more heat than the body has; make them "
-            "smaller or shorter"
-        )
     rising = state.problem.boundary.rises_of_laws(*state.problem.reached) if state.steady is not None else {}
     if rising and lowest is not None and state.highest is not None:
         keys = dict.fromkeys(state.problem.boundary.keys[number] for number in rising)

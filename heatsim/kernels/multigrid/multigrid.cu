@@ -94,20 +94,50 @@ __device__ __forceinline__ unsigned int thread_number()
         const Link *__restrict__ ground, const unsigned int nx, const unsigned int ny, const unsigned int nz
 #define LEVEL {link_x, link_y, link_z, ground, nx, ny, nz}
 
-// How the planes of an axis merge: the first plane of each of `count` coarse planes and the number of planes, then the coarse
-// plane of each plane; `soft` as in pairs.py. Without PAIRS whole axes merge: a shift takes less time than a load.
+// How `planes` planes of an axis merge into `count` coarse ones. `table`: the first plane of each coarse plane and the number of
+// planes, then the coarse plane of each plane; `soft` as in pairs.py. Without PAIRS whole axes merge: planes are counted, which takes
+// less time than loads.
 struct Merged {
-    const unsigned int* first;
-    unsigned int count;
+    const unsigned int* table;
+    unsigned int count, planes;
     float soft;
     bool halves;
+
+    __device__ __forceinline__ unsigned int first(const unsigned int coarse) const
+    {
+#if PAIRS
+        return table[coarse];
+#else
+        return coarse << halves;
+#endif
+    }
+
+    // The first plane after those of a coarse plane.
+    __device__ __forceinline__ unsigned int end(const unsigned int coarse) const
+    {
+#if PAIRS
+        return table[coarse + 1];
+#else
+        return min((coarse + 1) << halves, planes);
+#endif
+    }
 
     __device__ __forceinline__ unsigned int coarse(const unsigned int plane) const
     {
 #if PAIRS
-        return first[count + 1 + plane];
+        return table[count + 1 + plane];
 #else
         return plane >> halves;
+#endif
+    }
+
+    // The part of a pair's resistance that counts; `across`: the links of both cells to other pairs.
+    __device__ __forceinline__ Link counts(const Link inside, const Link across) const
+    {
+#if PAIRS
+        return min(Link(1), soft * inside / across);
+#else
+        return 1;
 #endif
     }
 };
@@ -116,9 +146,9 @@ struct Merged {
     const unsigned int *__restrict__ planes_x, const unsigned int *__restrict__ planes_y,                              \
         const unsigned int *__restrict__ planes_z, const unsigned int coarse_nx, const unsigned int coarse_ny,         \
         const unsigned int coarse_nz, const float soft
-#define MERGED_X {planes_x, coarse_nx, soft, coarse_nx < nx}
-#define MERGED_Y {planes_y, coarse_ny, soft, coarse_ny < ny}
-#define MERGED_Z {planes_z, coarse_nz, soft, coarse_nz < nz}
+#define MERGED_X {planes_x, coarse_nx, nx, soft, coarse_nx < nx}
+#define MERGED_Y {planes_y, coarse_ny, ny, soft, coarse_ny < ny}
+#define MERGED_Z {planes_z, coarse_nz, nz, soft, coarse_nz < nz}
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 start(LEVEL_PARAMETERS, const float* __restrict__ b, float* __restrict__ out, const float tau)
@@ -150,21 +180,23 @@ residual(LEVEL_PARAMETERS, const double* __restrict__ T, const Link* __restrict_
     if (i < nx * ny * nz) out[i] = (float)(b[i] + gain_of(level, T, place_of(level, i)));
 }
 
-// `width` threads along x for each coarse cell, one for each of its cells, so that neighbouring threads read neighbouring cells.
+// `width` threads along x for each coarse cell, 1 or 2: one for each of its cells, so that neighbouring threads read neighbouring
+// cells.
 extern "C" __global__ void __launch_bounds__(THREADS)
 restrict_residual(LEVEL_PARAMETERS, const float* __restrict__ T, const float* __restrict__ b, float* __restrict__ out,
                   MERGED_PARAMETERS, const unsigned int width)
 {
     const Level level = LEVEL;
     const Merged x_planes = MERGED_X, y_planes = MERGED_Y, z_planes = MERGED_Z;
-    const unsigned int coarse = thread_number() / width, part = thread_number() - coarse * width;
+    const unsigned int coarse = thread_number() >> (width - 1), part = thread_number() & (width - 1);
     const unsigned int row = coarse / coarse_nx, coarse_x = coarse - row * coarse_nx;
     const bool there = row < coarse_ny * coarse_nz;
     float sum = 0.0f;
-    if (there && x_planes.first[coarse_x] + part < x_planes.first[coarse_x + 1]) {
-        const unsigned int x = x_planes.first[coarse_x] + part, coarse_z = row / coarse_ny, coarse_y = row - coarse_z * coarse_ny;
-        for (unsigned int z = z_planes.first[coarse_z]; z < z_planes.first[coarse_z + 1]; ++z)
-            for (unsigned int y = y_planes.first[coarse_y]; y < y_planes.first[coarse_y + 1]; ++y) {
+    const unsigned int x = x_planes.first(coarse_x) + part;
+    if (there && x < x_planes.end(coarse_x)) {
+        const unsigned int coarse_z = row / coarse_ny, coarse_y = row - coarse_z * coarse_ny;
+        for (unsigned int z = z_planes.first(coarse_z); z < z_planes.end(coarse_z); ++z)
+            for (unsigned int y = y_planes.first(coarse_y); y < y_planes.end(coarse_y); ++y) {
                 const Place at = place_of(level, x, y, z);
                 sum += b[at.here] + gain_of(level, T, at);
             }

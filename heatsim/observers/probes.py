@@ -1,4 +1,4 @@
-"""Temperatures at points and along lines, and statistics of regions and of surfaces, written to probes.csv.
+"""Temperatures at points and along lines, statistics of regions and of surfaces, couplings, written to probes.csv.
 
 heatsim/physics/readings/interpolation.py explains the temperatures at points.
 """
@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from heatsim.errors import NotFiniteError
 from heatsim.observers.observer import FIELD, Reads, Value, Values
-from heatsim.observers.regions import RegionStatistic, TimeBeyond
+from heatsim.observers.regions import RegionStatistic
 from heatsim.observers.state import Record, RunState
 from heatsim.observers.surfaces import SurfaceStatistic
 from heatsim.observers.table import Column, TableObserver
+from heatsim.observers.time_beyond import TimeBeyond
 from heatsim.physics.readings.interpolation import Interpolation
 from heatsim.scenario import Probe
+from heatsim.scenario.tables.probes import TEMPERATURE_FACTOR
 from heatsim.solver.field.extreme_cells import Extreme
 from heatsim.storage import folder
 
@@ -48,10 +50,11 @@ class Probes(TableObserver):
     saved_as = "probe"
 
     def columns(self, state: RunState) -> list[Column]:
-        """The columns of the probes."""
-        unit = state.problem.scenario.output.temperature
-        probes = state.problem.scenario.probes
-        return [(name, probe.unit or unit) for probe in probes for name in probe.columns]
+        """The columns of the probes and of the couplings."""
+        scenario = state.problem.scenario
+        unit = scenario.output.temperature
+        columns = [(name, probe.unit or unit) for probe in scenario.probes for name in probe.columns]
+        return columns + [column for each in scenario.couplings for column in each.columns.items()]
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Open the table; find the cells around each point."""
@@ -65,7 +68,7 @@ class Probes(TableObserver):
             if probe.statistic is not None and not probe.points
         }
         self._times_beyond = {
-            probe.name: TimeBeyond.of(probe) for probe in probes if probe.points and probe.threshold is not None
+            probe.name: TimeBeyond.of(probe, state) for probe in probes if probe.points and probe.threshold is not None
         }
         if saved is not None:
             values, records = (json.loads(str(saved[key])) for key in (_STATISTICS, _RECORDS))
@@ -105,8 +108,15 @@ class Probes(TableObserver):
             else:
                 seconds = [beyond.at(*of_row) for of_row in zip(here[:, 0].tolist(), times, strict=True)]
                 columns.append(np.array(seconds)[:, np.newaxis])
+        columns += [np.full((len(samples), 1), value) for value in self._couplings()]
         rows: list[list[float]] = np.concatenate(columns, axis=1).tolist()
         return rows
+
+    def _couplings(self) -> Iterator[float]:
+        """The numbers of the couplings; only a steady state has them."""
+        found = () if self._state.steady is None else self._state.steady.couplings
+        for coupling, conductance in zip(self._state.problem.scenario.couplings, found, strict=True):
+            yield from coupling.values(conductance)
 
     def reads(self, state: RunState) -> Reads:
         """The sums, with the extremes of regions whose cells are recorded; the field if a statistic reads it."""
@@ -154,8 +164,12 @@ class Probes(TableObserver):
     def _record(self, probe: Probe, value: float, statistic: RegionStatistic | SurfaceStatistic) -> None:
         """Keep the extreme of a probe with its time and place. Collective."""
         state, known = self._state, self._state.of_probes.get(probe.name)
-        sign = 1.0 if probe.statistic == "max" else -1.0
-        if known is None or sign * value > sign * known.temperature:
+        if isinstance(statistic, SurfaceStatistic) and probe.statistic == TEMPERATURE_FACTOR:
+            new, value = statistic.is_smallest, statistic.extreme
+        else:
+            sign = 1.0 if probe.statistic == "max" else -1.0
+            new = known is None or sign * value > sign * known.temperature
+        if new:
             state.of_probes[probe.name] = Record(value, state.time, statistic.place(), statistic.point())
 
     def _of_rows(self) -> Iterator[tuple[str, RegionStatistic | SurfaceStatistic | TimeBeyond]]:

@@ -4,16 +4,17 @@ Only the box around a region is read, a few planes at a time.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.state import RunState
+from heatsim.observers.time_beyond import TimeBeyond
 from heatsim.physics.cells.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.geometry.regions import region_mask
-from heatsim.scenario import EXTENTS, LIQUID_FRACTION, TIME_BELOW, TIMES_BEYOND, Material, Probe
+from heatsim.scenario import EXTENTS, LIQUID_FRACTION, TIMES_BEYOND, Material, Probe
+from heatsim.scenario.tables.probes import DewPoint
 from heatsim.solver.field.field import Field
 
 _CELLS_AT_ONCE = 2**24
@@ -166,48 +167,6 @@ class Extent:
         return axis.centres[planes], axis.widths[planes] / 2.0
 
 
-@dataclass
-class TimeBeyond:
-    """The time for which a temperature has been above a threshold, or below it, if it is linear between rows.
-
-    Attributes:
-        threshold: in K.
-        below: whether the time below the threshold counts.
-        seconds: the time so far.
-        before: time in s of the previous row, and its temperature minus the threshold in K, with the opposite sign if
-            ``below``; None at the first row.
-    """
-
-    threshold: float
-    below: bool = False
-    seconds: float = 0.0
-    before: tuple[float, float] | None = None
-
-    @classmethod
-    def of(cls, probe: Probe) -> "TimeBeyond":
-        """The time that a probe asks for."""
-        assert probe.threshold is not None, "required there"
-        return cls(probe.threshold, probe.statistic == TIME_BELOW)
-
-    def at(self, temperature: float, time: float) -> float:
-        """The time in s so far, when the temperature in K is that of a row at ``time``."""
-        excess = self.threshold - temperature if self.below else temperature - self.threshold
-        if self.before is not None:
-            since, excess_before = self.before
-            self.seconds += (time - since) * _part_above(excess_before, excess)
-        self.before = (time, excess)
-        return self.seconds
-
-    def save(self) -> list[float] | None:
-        """What the next row needs from the rows before; None before the first."""
-        return None if self.before is None else [self.seconds, *self.before]
-
-    def restore(self, saved: list[float] | None) -> None:
-        """Restore what :meth:`save` returned."""
-        if saved is not None:
-            self.seconds, self.before = saved[0], (saved[1], saved[2])
-
-
 class RegionStatistic:
     """The statistic of a probe of a region or of the whole body."""
 
@@ -217,11 +176,11 @@ class RegionStatistic:
         self._extent: Extent | None = None
         self._beyond: TimeBeyond | None = None
         if probe.statistic in EXTENTS:
-            self._extent = Extent(
-                RegionCells(probe.region, state), EXTENTS.index(probe.statistic), probe.threshold, state
-            )
+            assert not isinstance(probe.threshold, DewPoint), "refused there"
+            cells = RegionCells(probe.region, state)
+            self._extent = Extent(cells, EXTENTS.index(probe.statistic), probe.threshold, state)
         elif probe.statistic in TIMES_BEYOND:
-            self._beyond = TimeBeyond.of(probe)
+            self._beyond = TimeBeyond.of(probe, state)
 
     @property
     def reads_field(self) -> bool:
@@ -259,15 +218,6 @@ class RegionStatistic:
         """Restore what :meth:`save` returned."""
         if self._beyond is not None:
             self._beyond.restore(saved)
-
-
-def _part_above(before: float, after: float) -> float:
-    """The part of an interval in which a line from ``before`` to ``after`` is above 0."""
-    if before >= 0.0 and after >= 0.0:
-        return 1.0
-    if before < 0.0 and after < 0.0:
-        return 0.0
-    return max(before, after) / abs(after - before)
 
 
 def _mask(region: str | None, state: RunState) -> NDArray[np.bool_]:

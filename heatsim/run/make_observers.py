@@ -38,7 +38,7 @@ def make_observers(
         observers.append(Steady())  # before those that write: it may be the last time
     if scenario.output.fields:
         observers.append(Snapshots())
-    if scenario.probes:
+    if scenario.probes or scenario.couplings:
         observers.append(Probes())
     if scenario.nodes or scenario.channels:
         observers.append(Nodes())

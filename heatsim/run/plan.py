@@ -243,7 +243,7 @@ def _checkpoint_bytes(scenario: Scenario, field: int, ledger: int) -> int:
 def _table_bytes(problem: HeatProblem, rows: int) -> int:
     """Bytes of probes.csv and energy.csv."""
     scenario, columns = problem.scenario, 0
-    if scenario.probes:
+    if scenario.probe_columns:
         columns += 1 + len(scenario.probe_columns)
     if scenario.output.energy:
         columns += 1 + len(energy.columns(problem))

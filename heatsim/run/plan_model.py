@@ -27,6 +27,8 @@ from heatsim.run.in_words import (
     surface_in_words,
 )
 from heatsim.scenario import TOWARDS_VOID, VOID, Beam, Probe, Region, Scenario
+from heatsim.scenario.messages import show
+from heatsim.scenario.tables.couplings import Coupling
 
 _ABSORBED = 0.99  # of the power of a beam; if the body absorbs less, the plan says so
 _LAID = 1.0 - 1e-6  # fraction of a layer's area; if less is on cells, some of the layer lies over void
@@ -47,6 +49,7 @@ def describe_model(problem: HeatProblem) -> list[str]:
         *(f"hint         {note}" for note in notes_without_effect(problem)),
         *_sources(problem),
         *(f"probe        {probe.name}: {_probe(probe, scenario)}" for probe in scenario.probes),
+        *(f"coupling     {coupling.name}: {_coupling(coupling)}" for coupling in scenario.couplings),
     ]
 
 
@@ -229,14 +232,19 @@ def _probe(probe: Probe, scenario: Scenario) -> str:
     if probe.line is not None:
         start, end = probe.points[0], probe.points[-1]
         return f"{counted(len(probe.points), 'point')} from {point(start)} to {point(end)}"
-    unit = scenario.output.temperature_unit
+    unit, limit = scenario.output.temperature_unit, probe.threshold
+    above = "" if limit is None else f" {unit.text(limit) if isinstance(limit, float) else 'the dew point'}"
     if probe.point is not None:
-        above = "" if probe.threshold is None else f"{probe.statistic} {unit.text(probe.threshold)} "
-        return f"{above}at {point(probe.point)}"
+        return f"{probe.statistic}{above} at {point(probe.point)}" if above else f"at {point(probe.point)}"
     of = "the whole body" if probe.region is None else f'region "{probe.region}"'
     if probe.surface is not None:
         where = "towards void" if probe.surface == TOWARDS_VOID else f"at {probe.surface}"
         where = f'towards room "{probe.surface}"' if probe.surface in scenario.rooms else where
         of = f"the surface {where}" + ("" if probe.region is None else f", {of}")
-    above = "" if probe.threshold is None else f" {unit.text(probe.threshold)}"
-    return f"{probe.statistic}{above} of {of}"
+    towards = "" if probe.outside is None else f" against {show(probe.outside)}"
+    return f"{probe.statistic}{above} of {of}{towards}"
+
+
+def _coupling(coupling: Coupling) -> str:
+    columns = (f"{name.removeprefix(coupling.name + ' ')} in {unit}" for name, unit in coupling.columns.items())
+    return f"{', '.join(columns)} between {' and '.join(', '.join(map(show, names)) for names in coupling.between)}"

@@ -18,6 +18,7 @@ from heatsim.scenario.documents.load import read_with_overrides
 from heatsim.scenario.documents.overrides import Override, parts_of
 from heatsim.scenario.files import reading_once
 from heatsim.scenario.messages import show, show_key
+from heatsim.scenario.tables.couplings import coupling_columns
 from heatsim.scenario.tables.probes import UNITS as PROBE_UNITS
 from heatsim.study.checks import (
     read_table,
@@ -93,16 +94,18 @@ class Definition:
 
     @cached_property
     def probe_units(self) -> dict[str, str]:
-        """The unit of each probe, by name: those of the file, and those that points give to runs."""
+        """The unit of each probe, and of each column of a coupling, by name: those of the file and of all runs."""
         documents = [self.document]
-        if any(key.partition(".")[0] == "probes" for point in self.points for key in point):
+        if any(key.partition(".")[0] in ("probes", "couplings") for point in self.points for key in point):
             documents = [self.document_of(number) for number in self.numbers]
         temperature = self.temperature_unit.name
-        return {
+        units = {
             str(probe["name"]): PROBE_UNITS.get(str(probe.get("statistic")), temperature)
             for document in documents
             for probe in document.get("probes", [])
         }
+        tables = [table for document in documents for table in document.get("couplings", [])]
+        return units | {name: unit for table in tables for name, unit in coupling_columns(table).items()}
 
     @property
     def numbers(self) -> range:
@@ -348,7 +351,9 @@ def _derive(
         mistakes: list[Mistake] = []
         try:
             scenario = definition.scenario(number)
-            mistakes += responses_name_known_probes(definition.table, [probe.name for probe in scenario.probes])
+            named = [probe.name for probe in scenario.probes]
+            named += [column for coupling in scenario.couplings for column in coupling.columns]
+            mistakes += responses_name_known_probes(definition.table, named)
             mistakes += responses_suit_the_method(definition.table, scenario.steady)
             mistakes += thresholds_are_temperatures(definition.table, definition.probe_units)
             check_room(scenario, elsewhere)

@@ -73,12 +73,6 @@ def test_the_time_above_a_threshold_is_exact_for_a_straight_line(place: str, tmp
     assert found["hot"] == pytest.approx([0.0, 0.0, 0.0, 0.5, 1.5], abs=1e-9)
 
 
-def test_a_part_of_an_interval_is_above() -> None:
-    assert regions._part_above(1.0, 3.0) == regions._part_above(0.0, 0.0) == 1.0
-    assert regions._part_above(-1.0, -3.0) == 0.0
-    assert regions._part_above(-1.0, 3.0) == regions._part_above(3.0, -1.0) == 0.75
-
-
 @pytest.mark.parametrize("planes", [2**24, 1])
 @pytest.mark.parametrize("axis", ["x", "y", "z"])
 def test_an_extent_ends_between_cells_where_the_temperature_is_the_threshold(

@@ -74,7 +74,8 @@ def found(problem: HeatProblem, team: Team) -> dict[str, Any]:
     find_steady_state(state, Stop())
     assert state.steady is not None
     flows, progress = state.steady.flows, state.steady.progress
-    return {"T": state.field.temperature(), "flows": flows, "progress": progress, "heat": state.initial_heat}
+    of_state = {"T": state.field.temperature(), "heat": state.initial_heat, "couplings": state.steady.couplings}
+    return {**of_state, "flows": flows, "progress": progress}
 
 
 def same(problem: HeatProblem, ranks: int) -> None:
@@ -108,6 +109,17 @@ def test_steady_states(name: str, ranks: int, precision: str, small_levels_are_d
 
 
 SMALL = LINEAR.replace("[20, 8, 33]", "[8, 4, 33]")
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_couplings(ranks: int) -> None:
+    pairs = (("z_min", "x_min"), (["y_min", "x_max"], "y_max"))
+    couplings = [{"name": str(number), "between": list(pair)} for number, pair in enumerate(pairs)]
+    problem = problem_of(GRADED, time={"method": "steady"}, solver={"device": "cpu"}, couplings=couplings)
+    same(problem, ranks)
+    assert min(found(problem, ALONE)["couplings"]) > 0.0
+
+
 # Heat that rises with the temperature, in planes of the first rank alone.
 RISING = '[[sources]]\npower_density = "DENSITY*(1 + 0.01*(T - 300))"\ntemperature_range = [200.0, 900.0]\n'
 RISING += "box = { min = [0.0, 0.0, 0.0], max = [0.2, 0.08, 0.03] }\n"

@@ -3,7 +3,7 @@
 A condition is six numbers, which may vary in time: :mod:`heatsim.physics.conditions.condition_numbers`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +21,7 @@ from heatsim.physics.nodes.network import Network
 from heatsim.physics.time.stage_times import StageTimes
 from heatsim.scenario import Scenario
 from heatsim.scenario.tables.boundaries import Insulated, Periodic, depends_on_surface, is_linear, radiates
+from heatsim.scenario.tables.materials import VOID
 
 Array = NDArray[np.float64]
 
@@ -138,6 +139,12 @@ class Boundary:
         found = {of.name: owners == number for number, of in enumerate(scenario.surfaces, start=first)}
         found |= {names[room]: rooms == room for room in sorted({*self.rooms} - {0}) if names[room] not in found}
         return {name: frozenset(np.flatnonzero(where).tolist()) for name, where in found.items()}
+
+    def of_surroundings(self, names: Iterable[str]) -> frozenset[int]:
+        """The numbers of the conditions with one of these names of faces, patches, "void", surfaces and rooms."""
+        faces = [*FACES, *(patch.name for patch in self.scenario.patches), VOID]
+        found = {number for number, owner in enumerate(self.owners) if owner < len(faces) and faces[owner] in names}
+        return frozenset(found.union(*(of for name, of in self.named.items() if name in names)))
 
     @property
     def periodic(self) -> tuple[bool, bool, bool]:

@@ -17,6 +17,7 @@ from heatsim.scenario.messages import show
 from heatsim.scenario.tables.boundaries import FACE_TYPES, Boundaries
 from heatsim.scenario.tables.channels import Channel
 from heatsim.scenario.tables.contacts import Contact
+from heatsim.scenario.tables.couplings import Bridge, Coupling, Wall
 from heatsim.scenario.tables.domain import AxisCells, Domain, Interval
 from heatsim.scenario.tables.fields import Form
 from heatsim.scenario.tables.labels import Labels
@@ -27,7 +28,7 @@ from heatsim.scenario.tables.named import Named
 from heatsim.scenario.tables.nodes import Node, NodeFlow, NodeLink
 from heatsim.scenario.tables.output import Output
 from heatsim.scenario.tables.patches import Patch, Rectangle
-from heatsim.scenario.tables.probes import Line, Probe
+from heatsim.scenario.tables.probes import DewPoint, Line, Probe
 from heatsim.scenario.tables.regions import Box, Cylinder, Region, Sphere, Stl
 from heatsim.scenario.tables.solver import Solver
 from heatsim.scenario.tables.sources import Beam, Source
@@ -74,6 +75,10 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("[output]", Output),
     ("[[probes]]", Probe),
     ("line", Line),
+    ("threshold", DewPoint),
+    ("[[couplings]]", Coupling),
+    ("walls", Wall),
+    ("bridges", Bridge),
 )
 _HEAD = "| key | meaning | unit | default | allowed |\n|---|---|---|---|---|\n"
 _POWERS = str.maketrans("23", "²³")

@@ -11,6 +11,11 @@ from heatsim.errors import Mistake
 from heatsim.grid import FACES
 from heatsim.scenario.messages import did_you_mean, show, show_key
 from heatsim.scenario.rules.axial import axial_domains_turn_around_their_axis
+from heatsim.scenario.rules.couplings import (
+    couplings_name_surroundings,
+    couplings_need_a_linear_steady_state,
+    temperature_factors_have_two_temperatures,
+)
 from heatsim.scenario.rules.interfaces import (
     conditions_towards_void_need_void,
     contacts_differ,
@@ -97,7 +102,7 @@ def names_differ(scenario: Scenario) -> list[Mistake]:
 
 def probe_columns_differ(scenario: Scenario) -> list[Mistake]:
     """Probes have different names, and so do all columns of probes.csv."""
-    mistakes, taken = [], set()
+    mistakes, taken = [], set[str]()
     for index, probe in entries(scenario.probes):
         if not known(probe.name):
             continue
@@ -107,6 +112,11 @@ def probe_columns_differ(scenario: Scenario) -> list[Mistake]:
         for key, name in names:
             if name in taken:
                 mistakes.append(Mistake(f"probes.{index}.{key}", _repeated(name, "probes")))
+            taken.add(name)
+    for index, coupling in entries(scenario.couplings):
+        for name in coupling.columns if known(coupling.name, coupling.walls, coupling.bridges) else ():
+            if name in taken:
+                mistakes.append(Mistake(f"couplings.{index}.name", _repeated(name, "probes and couplings")))
             taken.add(name)
     return mistakes
 
@@ -245,4 +255,7 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     probes_of_surfaces_have_one,
     probes_lie_in_the_domain,
     statistics_suit_the_scenario,
+    couplings_need_a_linear_steady_state,
+    couplings_name_surroundings,
+    temperature_factors_have_two_temperatures,
 )

@@ -18,6 +18,8 @@ from heatsim.scenario.values.materialfunction import MaterialFunction
 from heatsim.scenario.values.nodetemperature import AT, NODE, NodeTemperature
 from heatsim.scenario.values.quantities import (
     ABSORPTIVITY,
+    AIR,
+    AREA,
     COEFFICIENT,
     CONDUCTANCE,
     CONTACT_RESISTANCE,
@@ -31,6 +33,7 @@ from heatsim.scenario.values.quantities import (
     FRACTION,
     LATENT_HEAT,
     LENGTH,
+    LINEAR_TRANSMITTANCE,
     MASS_FLOW,
     MOMENT,
     NODE_HEAT_CAPACITY,
@@ -41,6 +44,7 @@ from heatsim.scenario.values.quantities import (
     TEMPERATURE,
     TEMPERATURE_RATE,
     TOLERANCE,
+    TRANSMITTANCE,
     Quantity,
 )
 from heatsim.scenario.values.surfacefunction import AtSurface, read_surface_value
@@ -271,6 +275,9 @@ Distribution = Annotated[
 ]
 Absorptivity = Annotated[float, _number(ABSORPTIVITY), ABSORPTIVITY]
 Length = Annotated[float, _number(LENGTH), LENGTH]
+Area = Annotated[float, _number(AREA), AREA]
+UValue = Annotated[float, _number(TRANSMITTANCE), TRANSMITTANCE]
+PsiValue = Annotated[float, _number(LINEAR_TRANSMITTANCE), LINEAR_TRANSMITTANCE]
 Coordinate = Annotated[float, _number(COORDINATE), COORDINATE]
 Speed = Annotated[float, _number(SPEED), SPEED]
 Moment = Annotated[float, _number(MOMENT), MOMENT]
@@ -312,6 +319,8 @@ NodeHeatCapacity = Annotated[float, _number(NODE_HEAT_CAPACITY), NODE_HEAT_CAPAC
 FluxInTime = Annotated[TimeFunction, _in_time(FLUX, in_space=True), FLUX]
 CoefficientAtSurface = Annotated[TimeFunction, _at_surface(COEFFICIENT), COEFFICIENT, AtSurface()]
 EmissivityAtSurface = Annotated[TimeFunction, _at_surface(EMISSIVITY), EMISSIVITY, AtSurface()]
+AirInTime = Annotated[TimeFunction, _in_time(AIR), AIR]
+HumidityInTime = Annotated[TimeFunction, _in_time(FRACTION), FRACTION]
 FactorInTime = Annotated[TimeFunction, _in_time(FACTOR), FACTOR]
 InitialTemperature = Annotated[
     float | Expression | ArrayFile | ImageFile,

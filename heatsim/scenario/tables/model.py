@@ -21,6 +21,7 @@ from heatsim.scenario.tables.automatic import AutomaticCells, automatic_cells
 from heatsim.scenario.tables.boundaries import Boundaries
 from heatsim.scenario.tables.channels import Channel
 from heatsim.scenario.tables.contacts import Contact
+from heatsim.scenario.tables.couplings import Coupling
 from heatsim.scenario.tables.domain import Domain
 from heatsim.scenario.tables.fields import (
     STRICT,
@@ -157,6 +158,11 @@ class Scenario(BaseModel):
         examples=['each probe under its own heading [[probes]], with name = "centre" and point = [0.05, 0.05, 0.05]'],
         description="Points, lines and regions whose temperature is recorded",
     )
+    couplings: tuple[Coupling, ...] = Field(
+        default=(),
+        examples=['each coupling under its own heading [[couplings]], with name and between = ["room", "x_max"]'],
+        description="Thermal couplings of surroundings in a linear steady state: L2D and ψ, L3D and χ",
+    )
     _path: Path = PrivateAttr(default_factory=Path)
     _hints: tuple[str, ...] = PrivateAttr(default=())
     _automatic: AutomaticCells | None = PrivateAttr(default=None)
@@ -255,7 +261,8 @@ class Scenario(BaseModel):
     @cached_property
     def probe_columns(self) -> tuple[str, ...]:
         """The names of the columns of probes.csv after the time."""
-        return tuple(column for probe in self.probes for column in probe.columns)
+        of_couplings = (column for coupling in self.couplings for column in coupling.columns)
+        return (*(column for probe in self.probes for column in probe.columns), *of_couplings)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and all(

@@ -4,27 +4,47 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import (
     BaseModel,
     Field,
     ModelWrapValidatorHandler,
+    PlainValidator,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
 from pydantic_core import InitErrorDetails
 
 from heatsim.scenario.messages import fault, missing_key, show, validate_beside
-from heatsim.scenario.tables.fields import STRICT, Count, Kelvin, Point, SurfaceName, Text, Vector, choice
+from heatsim.scenario.tables.fields import (
+    STRICT,
+    AirInTime,
+    Count,
+    Form,
+    HumidityInTime,
+    Point,
+    SurfaceName,
+    Text,
+    Vector,
+    choice,
+)
+from heatsim.scenario.values.dew_point import dew_point
+from heatsim.scenario.values.quantities import TEMPERATURE
 
 TOWARDS_VOID = "void"
 # The statistics that are temperatures, and the units of the others.
 TEMPERATURES = ("mean", "max", "min")
 LIQUID_FRACTION, TIME_ABOVE, TIME_BELOW = "liquid_fraction", "time_above", "time_below"
+TEMPERATURE_FACTOR = "temperature_factor"
 TIMES_BEYOND = (TIME_ABOVE, TIME_BELOW)
 EXTENTS = ("extent_x", "extent_y", "extent_z")
-UNITS = {LIQUID_FRACTION: "1", **dict.fromkeys(EXTENTS, "m"), **dict.fromkeys(TIMES_BEYOND, "s")}
+UNITS = dict.fromkeys((LIQUID_FRACTION, TEMPERATURE_FACTOR), "1")
+UNITS |= dict.fromkeys(EXTENTS, "m") | dict.fromkeys(TIMES_BEYOND, "s")
 Statistic = Annotated[
-    Literal["mean", "max", "min", "liquid_fraction", "extent_x", "extent_y", "extent_z", "time_above", "time_below"],
+    Literal["mean", "max", "min", "liquid_fraction", "temperature_factor"]
+    | Literal["extent_x", "extent_y", "extent_z", "time_above", "time_below"],
     choice(*TEMPERATURES, *UNITS),
 ]
 
@@ -58,6 +78,38 @@ class Line(BaseModel):
         return tuple(f"{name}[{index}]" for index in range(self.count))
 
 
+class DewPoint(BaseModel):
+    """The temperature below which water condenses from air of a temperature and a relative humidity."""
+
+    model_config = STRICT
+
+    air: AirInTime = Field(examples=['air = "20 degC"'], description="Temperature of the air")
+    humidity: HumidityInTime = Field(examples=["humidity = 0.6"], description="Relative humidity of the air")
+
+    def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The dew point in K at times in s."""
+        return dew_point(self.air.at(times), self.humidity.at(times))
+
+    def nodes(self, end: float) -> NDArray[np.float64]:
+        """Times in s up to ``end`` between which it is smooth."""
+        return np.union1d(self.air.nodes(end), self.humidity.nodes(end))
+
+
+def _read_threshold(value: object, info: ValidationInfo) -> float | DewPoint:
+    if isinstance(value, Mapping | DewPoint):
+        return DewPoint.model_validate(value, context=info.context)
+    return TEMPERATURE.read(value)
+
+
+def _faults_of_factor(table: Mapping[str, Any]) -> list[InitErrorDetails]:
+    """Faults of the keys that only a temperature factor has, or lacks."""
+    if table.get("statistic") != TEMPERATURE_FACTOR:
+        message = f"got {show(table.get('outside'))}; only the statistic {show(TEMPERATURE_FACTOR)} has an outside"
+        return [fault(message, ("outside",))] if "outside" in table else []
+    examples = {"surface": 'surface = "x_max"', "outside": 'outside = "x_min"'}
+    return [fault(missing_key(example), (key,)) for key, example in examples.items() if key not in table]
+
+
 def _threshold_faults(statistic: object, threshold: object) -> list[InitErrorDetails]:
     """Faults of a threshold beside a statistic that needs one, or that has none."""
     if statistic in TIMES_BEYOND and threshold is None:
@@ -65,6 +117,9 @@ def _threshold_faults(statistic: object, threshold: object) -> list[InitErrorDet
     if threshold is not None and statistic not in (*TIMES_BEYOND, *EXTENTS):
         names = ", ".join(map(show, (*TIMES_BEYOND, *EXTENTS)))
         return [fault(f"got {show(threshold)}; only the statistics {names} have a threshold", ("threshold",))]
+    if statistic in EXTENTS and isinstance(threshold, Mapping):
+        message = f"got {show(threshold)}; the dew point is a threshold of {TIME_BELOW} and {TIME_ABOVE} only"
+        return [fault(message, ("threshold",))]
     return []
 
 
@@ -79,6 +134,8 @@ class Probe(BaseModel):
       ``threshold`` (K). Without a threshold: the melt pool, which is hotter than the liquidus of its material.
     - time_above: the time in s during which at least one cell, or the point, has been above ``threshold``.
     - time_below: the time in s during which at least one cell, or the point, has been below ``threshold``.
+    - temperature_factor: the smallest (T_s − T_e)/(T_i − T_e) on a surface: T_i is the ambient temperature of the
+      surface's condition, T_e that of ``outside`` (ISO 13788: f_Rsi).
 
     With ``surface`` the temperatures are those of the surface itself, not of the centres of its cells.
     """
@@ -110,7 +167,20 @@ class Probe(BaseModel):
         "the volume; the length of the part above `threshold`; the time for which any cell, or a `point`, was above or "
         "below `threshold`",
     )
-    threshold: Kelvin | None = Field(
+    outside: Text | None = Field(
+        default=None,
+        examples=['outside = "x_min"'],
+        description="Surroundings of `temperature_factor` with the temperature T_e, named as in [[couplings]]",
+    )
+    threshold: (
+        Annotated[
+            float | DewPoint,
+            PlainValidator(_read_threshold),
+            TEMPERATURE,
+            Form("≥ 0, or a dew point `{ air = …, humidity = … }`"),
+        ]
+        | None
+    ) = Field(
         default=None,
         examples=['threshold = "60 degC"'],
         description="Threshold of `time_above`, `time_below` and `extent_…`; without one, `extent_…` measures what is "
@@ -127,7 +197,8 @@ class Probe(BaseModel):
     @property
     def has_place(self) -> bool:
         """Whether it records the place of its extreme. For the whole body, every run does so."""
-        return self.statistic in ("max", "min") and (self.region is not None or self.surface is not None)
+        of_part = self.region is not None or self.surface is not None
+        return of_part and self.statistic in ("max", "min", TEMPERATURE_FACTOR)
 
     @property
     def unit(self) -> str | None:
@@ -174,7 +245,7 @@ class Probe(BaseModel):
             if "surface" in table and of_points:
                 faults.append(fault("got a surface beside a point or a line; remove one of them", ("surface",)))
             elif "surface" in table and statistic in (LIQUID_FRACTION, *EXTENTS):
-                names = ", ".join(map(show, (*TEMPERATURES, *TIMES_BEYOND)))
+                names = ", ".join(map(show, (*TEMPERATURES, *TIMES_BEYOND, TEMPERATURE_FACTOR)))
                 faults.append(fault(f"got {show(statistic)} of a surface; one of {names} is expected", ("statistic",)))
-            faults += _threshold_faults(statistic, table.get("threshold"))
+            faults += _threshold_faults(statistic, table.get("threshold")) + _faults_of_factor(table)
         return validate_beside(faults, validate, table)

@@ -111,15 +111,20 @@ class Quantity:
 
 
 LENGTH = Quantity("a length", "m", "5 mm", above=0.0)
+AREA = Quantity("an area", "m^2", "4.8 m^2", above=0.0)
 COORDINATE = Quantity("a coordinate", "m", "5 mm")
 DURATION = Quantity("a duration", "s", "10 min", above=0.0)
 TIME = Quantity("a time", "s", "10 min")
 TEMPERATURE = Quantity("a temperature", "K", "20 degC", at_least=0.0)
+# The formula of ISO 13788 for the saturation of air is one for the weather and rooms.
+AIR = Quantity("a temperature of air", "K", "20 degC", at_least=173.15, at_most=373.15)
 CONDUCTIVITY = Quantity("a conductivity", "W/(m K)", "237 W/(m K)", above=0.0)
 DENSITY = Quantity("a density", "kg/m^3", "2.7 g/cm^3", above=0.0)
 SPECIFIC_HEAT = Quantity("a specific heat", "J/(kg K)", "0.9 kJ/(kg K)", above=0.0)
 FLUX = Quantity("a heat flux", "W/m^2", "2 kW/m^2")
 COEFFICIENT = Quantity("a heat transfer coefficient", "W/(m^2 K)", "500 W/(m^2 K)", at_least=0.0)
+TRANSMITTANCE = Quantity("a thermal transmittance", "W/(m^2 K)", "0.24 W/(m^2 K)", above=0.0)
+LINEAR_TRANSMITTANCE = Quantity("a linear thermal transmittance", "W/(m K)", "0.05 W/(m K)")
 FRACTION = Quantity("a fraction", "", above=0.0, at_most=1.0)
 EMISSIVITY = Quantity("an emissivity", "", at_least=0.0, at_most=1.0)
 ABSORPTIVITY = Quantity("an absorptivity", "", above=0.0, at_most=1.0)

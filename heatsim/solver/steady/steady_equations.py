@@ -148,6 +148,18 @@ class Equations:
         """Bytes of the arrays on the device, the temperature's among them."""
         return self._operator.nbytes + int(self._b.nbytes) + int(self.temperature.nbytes)
 
+    def hold(self, kelvins: Sequence[Any]) -> None:
+        """Replace what drives a linear body: the surroundings of the cells of each surface by differences in K.
+
+        Sources and given fluxes are left out, and the first guess is 0 K.
+
+        Args:
+            kelvins: for each surface of the balance a number, or one for each of its cells.
+        """
+        self._b[...] = self.temperature[...] = 0.0
+        for surface, difference in zip(self._balance.surfaces, kelvins, strict=True):
+            surface.add(surface.linear_terms()[1] * difference / self._scale, self._b)
+
     def linearise(self) -> LinearSystem:
         """The system whose solution is the next temperature."""
         operator, b, scale, T = self._operator, self._b, self._scale, self.temperature

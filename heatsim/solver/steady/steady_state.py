@@ -26,6 +26,7 @@ from heatsim.physics.time.time_steps import INSTANT
 from heatsim.scenario import is_linear
 from heatsim.solver.field.field import Field
 from heatsim.solver.field.plane_sums import PlaneSums
+from heatsim.solver.steady.couplings import find_couplings, searches
 from heatsim.solver.steady.newton import Convergence, solve
 from heatsim.solver.steady.steady_equations import Equations, VaryingEquations
 
@@ -34,6 +35,7 @@ METHOD = "multigrid"
 # Usual number of cycles of a search for a body of one material and of several materials, and the factor for nonlinear
 # problems. APPLICATIONS: the work of a cycle in applications of the operator.
 _FEW, _SEVERAL, _NEWTON = 8, 12, 3
+_COUPLING = 1.4  # the cycles of a search for couplings over those of another one
 APPLICATIONS = 6
 # Arrays in float64 that a search takes at most: where surfaces radiate or heat depends on the temperature, and where
 # conductivities vary. Three of them are for steps in time.
@@ -47,10 +49,12 @@ class SteadyState:
     Attributes:
         progress: tolerance, cycles, equivalent applications.
         flows: heat in W through every surface and from every source; their sum is the imbalance that is left.
+        couplings: the heat flow in W/K of each coupling of the scenario.
     """
 
     progress: Convergence
     flows: Flows
+    couplings: tuple[float, ...] = ()
 
 
 def find_steady_state(
@@ -84,7 +88,7 @@ def find_steady_state(
     field.deviation[...] = balance.contents(T)
     field.halo.stale()
     field.changed()
-    return SteadyState(progress, flows)
+    return SteadyState(progress, flows, find_couplings(balance, equations, sweeps, stopped))
 
 
 def make_balance(
@@ -141,6 +145,7 @@ def level_shapes(grid: Grid) -> list[tuple[int, int, int]]:
 
 
 def usual_cycles(problem: HeatProblem) -> int:
-    """The usual number of cycles of a search."""
+    """The usual number of cycles of a search, and of those for couplings."""
     linear = Balance(problem, 0.0).linear
-    return (_FEW if problem.materials.uniform else _SEVERAL) * (1 if linear else _NEWTON)
+    cycles = (_FEW if problem.materials.uniform else _SEVERAL) * (1 if linear else _NEWTON)
+    return cycles + round(_COUPLING * cycles * searches(problem.scenario))

@@ -16,7 +16,7 @@ from heatsim.run.rank_model import Link, efficiency_of_cycles, efficiency_of_ste
 from heatsim.run.ranks import Array, cut
 from heatsim.run.work_time import WorkTime
 from heatsim.scenario import Scenario
-from heatsim.solver.steady.steady_state import APPLICATIONS, level_shapes, usual_cycles
+from heatsim.solver.steady.steady_state import level_shapes, usual_cycles, work_of_cycle
 
 # NVLink: two H200, 512³ to 1024³ cells per GPU in both precisions, within 1.2 % (kernels/MEASUREMENTS.md).
 # InfiniBand: published measurements of NCCL with one NDR adapter per GPU. The two for CPUs (MPI within a machine, and
@@ -79,7 +79,8 @@ def _seconds(plan: Plan, times: Mapping[str, WorkTime]) -> float | None:
     method = plan.problem.scenario.time.method
     if method not in times:
         return None
-    applications = usual_cycles(plan.problem) * APPLICATIONS if plan.problem.scenario.steady else 1
+    problem = plan.problem
+    applications = usual_cycles(problem) * work_of_cycle(problem.grid) if problem.scenario.steady else 1
     return times[method].unit / applications
 
 

@@ -13,6 +13,7 @@ from heatsim.kernels.composite import surface_heat
 from heatsim.kernels.cuda_graphs import record
 from heatsim.kernels.multigrid import pairs
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
+from heatsim.kernels.multigrid.cycle import STEPS
 from heatsim.kernels.multigrid.operator import COARSEST, shapes_below
 from heatsim.kernels.multigrid.rank_sweeps import FEW, RankSweeps
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
@@ -33,10 +34,9 @@ from heatsim.solver.steady.steady_equations import Equations, VaryingEquations
 # What stands in the place of a kernel's name.
 METHOD = "multigrid"
 # Usual number of cycles of a search for a body of one material and of several materials, and the factor for nonlinear
-# problems. APPLICATIONS: the work of a cycle in applications of the operator.
+# problems.
 _FEW, _SEVERAL, _NEWTON = 8, 12, 3
 _COUPLING = 1.4  # the cycles of a search for couplings over those of another one
-APPLICATIONS = 6
 # Arrays in float64 that a search takes at most: where surfaces radiate or heat depends on the temperature, and where
 # conductivities vary. Three of them are for steps in time.
 _RADIATING, _VARYING = 9, 43
@@ -142,6 +142,12 @@ def level_shapes(grid: Grid) -> list[tuple[int, int, int]]:
     if not grid.uniform:
         return [grid.shape, *pairs.shapes_below([axis.widths for axis in grid.axes], COARSEST)]
     return [grid.shape, *shapes_below(grid.shape, [grid.cell_volume / d**2 for d in grid.spacing])]
+
+
+def work_of_cycle(grid: Grid) -> float:
+    """The work of a cycle in applications of the operator on the finest level, for a body of one material."""
+    shapes = level_shapes(grid)
+    return 1.0 + 2.0 * STEPS * sum(map(prod, shapes[:-1])) / grid.cell_count
 
 
 def usual_cycles(problem: HeatProblem) -> int:

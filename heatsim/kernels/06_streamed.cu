@@ -19,10 +19,10 @@
 
 // Threads per multiprocessor. Without this bound the compiler uses more registers, and fewer threads fit. On Hopper 72 registers are
 // enough. Ensembles and kernels with coefficients for each step need more in float64, ensembles with such coefficients also in
-// float32; newer GPUs need more. On graded grids coefficients take registers; in float64 a thread has one row there.
+// float32; newer GPUs need more. On graded grids coefficients take registers, in float64 shared memory.
 #ifndef RESIDENT
 #if GRADED
-#define RESIDENT (__CUDA_ARCH__ == 900 ? 896 - 128 * (sizeof(Real) == 4 ? STAGES : 0) : 640)
+#define RESIDENT (__CUDA_ARCH__ == 900 ? 896 - 128 * (sizeof(Real) == 4 ? STAGES : 1) : 640)
 #elif __CUDA_ARCH__ == 900
 #define RESIDENT (896 - 128 * (sizeof(Real) == 4 ? MEMBERS * STAGES : MEMBERS + STAGES))
 #else
@@ -54,6 +54,10 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
     // 2. The planes before the march.
     Cells below[ROWS], current[ROWS], above[ROWS];
 #if GRADED
+    // In float64 the links of two rows do not fit into registers.
+    constexpr bool in_shared = sizeof(Real) == 8;
+    __shared__ LinksAcross kept[in_shared ? ROWS : 1][BLOCK_X * BLOCK_Y];
+    const int thread = threadIdx.y * BLOCK_X + lane;
     LinksAcross across[ROWS];
 #endif
     size_t here = cell_index(grid, x_load, first, z_begin);
@@ -64,6 +68,7 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
         current[r] = load(T + here + row);
 #if GRADED
         across[r] = across_at(grid, c.planes, c, x_load, first + min(r, last - first));
+        if (in_shared) kept[r][thread] = across[r];
 #endif
     }
 
@@ -96,7 +101,8 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
             const Cells row_south = r == 0 ? south : current[r == 0 ? 0 : r - 1];
             const Cells row_north = r == ROWS - 1 || y + r == grid.ny - 1 ? north : current[r == ROWS - 1 ? r : r + 1];
 #if GRADED
-            const VectorLinks links = links_at(c, across[r], factors_along(grid, c.planes, z));
+            const LinksAcross its = in_shared ? kept[r][in_register(thread)] : across[r];
+            const VectorLinks links = links_at(c, its, factors_along(grid, c.planes, z));
 #else
             const Coefficients& links = c;
 #endif

@@ -227,8 +227,6 @@ def build(
         many_registers |= variant.varying and not grid.uniform
         threads = _MOST_THREADS // (4 if many_registers else 2)
         spec = replace(spec, block=(threads, 1, 1), tile=(threads, 1, 1))
-    if not grid.uniform and spec.steps == 1 and precision == "float64":
-        spec = replace(spec, rows=1)  # factors of the planes take registers
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
     access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
     vector = access if spec.steps == 1 or spec.boxed else widest

@@ -39,7 +39,7 @@ from heatsim.kernels.launch_shapes import Task, candidates
 
 ORACLE, NAIVE = CPU[0], CUDA[0]
 CHOSEN = [each for each in EXECUTIONS if each.values[0].graded and each.values[0] not in CPU]
-# In float64 only the type of numbers differs, but for 06, whose threads have one row instead of two.
+# In float64 only the type of numbers differs, but for 06, which keeps coefficients in shared memory.
 CASES = [
     pytest.param(*each.values, precision, id=f"{each.id}-{precision}", marks=each.marks)
     for each in CHOSEN

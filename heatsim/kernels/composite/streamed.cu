@@ -12,9 +12,13 @@
 #include "vector.cuh"
 #include "composite/deferred_cells.cuh"
 
+// Whether shared memory keeps coefficients of graded grids, so that more warps fit; with one material registers have room for them.
+#define IN_SHARED (GRADED && MATERIALS)
+
 // Threads per multiprocessor: the code for deferred cells must not reduce the number of warps.
 #if GRADED
-#define RESIDENT (sizeof(Real) == 4 ? (__CUDA_ARCH__ < 1000 ? 1024 : 896) : MIXED || __CUDA_ARCH__ != 900 ? 768 : 896)
+#define MORE (IN_SHARED && __CUDA_ARCH__ == 900 ? 128 : 0)
+#define RESIDENT (sizeof(Real) == 4 ? (__CUDA_ARCH__ < 1000 ? 1024 : 896) + MORE : MIXED || __CUDA_ARCH__ != 900 ? 768 : 896 + MORE)
 #elif MIXED && __CUDA_ARCH__ < 1000
 #define RESIDENT (sizeof(Real) == 4 ? (__CUDA_ARCH__ == 750 ? 1024 : 1152) : 768)
 #elif __CUDA_ARCH__ == 750
@@ -26,12 +30,25 @@
 #endif
 #define LAUNCH_BOUNDS __launch_bounds__(BLOCK_X * BLOCK_Y, RESIDENT / (BLOCK_X * BLOCK_Y))
 
+#if IN_SHARED
+#define THREAD 8  // the first bit of the thread's number in its tasks
+
+// The links of each thread's column across z; for each warp the factors along z in the planes of the march.
+struct KeptLinks {
+    LinksAcross across[BLOCK_X * BLOCK_Y];
+    FactorsAlong along[BLOCK_Y][DEFERRED_PLANES];
+};
+#endif
+
 extern "C" __global__ void LAUNCH_BOUNDS
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const StepData* __restrict__ sweep, const Ledger ledger)
 {
     __shared__ Deferred deferred_cells;
     __shared__ Sides sides;
+#if IN_SHARED
+    __shared__ KeptLinks kept;
+#endif
     const int lane = threadIdx.x;
     const int x = (blockIdx.x * WARP + lane) * VECTOR;
     const int y = grid.first_y + blockIdx.y * BLOCK_Y + threadIdx.y;
@@ -49,7 +66,11 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const int to_outer = in_register(lane == 0 ? to_west : to_east);
     const ptrdiff_t to_south = (ptrdiff_t)step_down(y_load, grid.ny, grid.periodic & 2) * grid.nx;
     const ptrdiff_t to_north = (ptrdiff_t)step_up(y_load, grid.ny, grid.periodic & 2) * grid.nx;
-    const unsigned int tasks = in_register(tasks_of(grid, c.cell_types.open, x, y));
+    unsigned int tasks = tasks_of(grid, c.cell_types.open, x, y);
+#if IN_SHARED
+    tasks |= (threadIdx.y * WARP + lane) << THREAD;
+#endif
+    tasks = in_register(tasks);
 
     // 2. The planes before the march.
     const ptrdiff_t over_the_end = step_up(grid.nz - 1, grid.nz, grid.periodic & 4) * plane;
@@ -57,14 +78,27 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     Cells current = load(T + cell);
 
     unsigned int deferred = 0;
+#if IN_SHARED
+    VectorBytes next_bytes = load_bytes(c.cell_types, cell);
+    Own own = {};
+    own.cell_type = -1;
+    if (lane < z_end - z_begin) kept.along[threadIdx.y][lane] = factors_along(grid, planes_of(c), z_begin + lane);
+    __syncwarp();
+#else
     Own own = own_of(grid, c, sweep, 0, x_load, y_load);
+#endif
 #pragma unroll 1
     for (int z = z_begin; z < z_end; ++z) {
         // 3. Load the plane above.
         const Real* const here = T + cell;
         const size_t next = cell + (z + 1 < grid.nz ? plane : over_the_end);
         const Cells above = load(T + next);
+#if IN_SHARED
+        const VectorBytes bytes = next_bytes;
+        next_bytes = load_bytes(c.cell_types, next);
+#else
         const FactorsAlong along = factors_along(grid, planes_of(c), z);
+#endif
 
         // 4. Neighbours in y come from L1, in x from the adjacent lanes; the outermost lanes load theirs.
         const Cells south = load(here + to_south), north = load(here + to_north);
@@ -77,8 +111,22 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         if (tasks & ENDS) east = current.at[VECTOR - 1];
 
         // 5. Update the vector as if all its cells were plain; defer the others.
+#if IN_SHARED
+        if (first_type(bytes) != own.cell_type) {
+            // Addresses are computed here, where they are rarely needed.
+            const Grid box = opaque(grid);
+            const int thread = in_register(tasks) >> THREAD, own_y = box.first_y + blockIdx.y * BLOCK_Y + thread / WARP;
+            const int own_x = (blockIdx.x * WARP + thread % WARP) * VECTOR;
+            own = own_of(box, c, sweep, first_type(bytes), own_x < box.nx ? own_x : 0, min(own_y, box.ny - 1));
+            kept.across[thread] = own.across;
+        }
+        const unsigned int thread = in_register(tasks) >> THREAD;
+        own.across = kept.across[thread];
+        const FactorsAlong along = kept.along[thread / WARP][z - z_begin];
+#else
         const VectorBytes bytes = load_bytes(c.cell_types, cell);
         if (first_type(bytes) != own.cell_type) own = own_of(grid, c, sweep, first_type(bytes), x_load, y_load);
+#endif
         deferred |= not_plain(bytes) >> (7 - (z - z_begin));
         const Cells sum = sum_plain(c, own, along, current, west, east, south, north, below, above);
         if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, own.cell_type);

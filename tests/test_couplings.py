@@ -87,12 +87,22 @@ def matrix() -> np.ndarray[Any, Any]:
     problem = HeatProblem.from_scenario(scenario_of(BODY))
     balance, sweeps = Balance(problem, 290.0), CpuSweeps()
     equations, found = Equations(balance, "float64", np.zeros(problem.grid.shape), sweeps), []
-    for owner in OWNERS:
-        leaving = unit_flows(balance, equations, sweeps, (owner,), lambda: False)
+    for name in NAMES:
+        hot = problem.boundary.of_surroundings([name])
+        leaving = _by_owner(problem, unit_flows(balance, equations, sweeps, hot, lambda: False))
         assert set(leaving) <= {*OWNERS, 2}  # a flux takes part with 0 W
         assert leaving.get(2, 0.0) == 0.0
         found.append([leaving[other] for other in OWNERS])
     return np.array(found).T
+
+
+def _by_owner(problem: HeatProblem, leaving: dict[int, float]) -> dict[int, float]:
+    """Flows of conditions, together for those that the scenario has as one."""
+    found = dict[int, float]()
+    for number, watts in leaving.items():
+        owner = problem.boundary.owners[number]
+        found[owner] = found.get(owner, 0.0) + watts
+    return found
 
 
 def test_couplings_are_symmetric_and_their_rows_add_up_to_zero(matrix: np.ndarray[Any, Any]) -> None:
@@ -123,7 +133,8 @@ def test_arrays_of_a_device_give_the_same(matrix: np.ndarray[Any, Any], monkeypa
     balance = Balance(problem, 290.0, xp)
     equations = Equations(balance, "float32", xp.zeros(problem.grid.shape), sweeps)
     for owner in (0, 7):
-        found = unit_flows(balance, equations, sweeps, (owner,), lambda: False)
+        hot = problem.boundary.of_surroundings([NAMES[OWNERS.index(owner)]])
+        found = _by_owner(problem, unit_flows(balance, equations, sweeps, hot, lambda: False))
         expected = matrix[:, OWNERS.index(owner)]
         assert [found[other] for other in OWNERS] == pytest.approx(expected, rel=1e-5, abs=1e-7)
 

@@ -257,6 +257,12 @@ class Boundary:
         }
         return {number: pair for number, pair in radiating.items() if max(pair) >= 0}
 
+    @property
+    def same_towards_nodes(self) -> bool:
+        """Whether nothing but temperatures changes in the conditions that exchange heat with nodes."""
+        of = (self._functions[number] for number in self.of_nodes)
+        return all(each.constant for some in of for each in (some.film, some.flux, some.emissivity))
+
     @cached_property
     def _columns_of_nodes(self) -> list[tuple[int, NDArray[np.intp], NDArray[np.intp]]]:
         """Columns of rows, the conditions that have the temperatures of nodes there, and the nodes."""

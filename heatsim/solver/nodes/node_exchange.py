@@ -61,12 +61,14 @@ class Column:
     """How the heat into the cells of a surface changes with the temperatures of its nodes.
 
     Attributes:
+        kind: FLUID or RADIATION.
         surface: the surface.
         slopes: ∂(heat into the cell)/∂u in W/K of each face.
         nodes: the number of the node of each face, −1 without one.
         of_conditions: the node of each of its conditions that has one, by the number of the condition.
     """
 
+    kind: int
     surface: BalanceSurface
     slopes: Any
     nodes: Any
@@ -142,7 +144,7 @@ class NodeExchange:
                     nodes = surface.xp.full(T.shape, -1)
                     for condition in surface.conditions:
                         nodes[condition.place] = of_conditions.get(condition.number, -1)
-                    found.append(Column(surface, part.film * kept, nodes, of_conditions))
+                    found.append(Column(part.kind, surface, part.film * kept, nodes, of_conditions))
         return found
 
     def gathered(self, columns: Sequence[Column], changes: Sequence[Any]) -> Array:
@@ -153,11 +155,12 @@ class NodeExchange:
             changes: of the cells of the surface of each column.
         """
         heat = np.zeros(len(self.network))
-        for column, change in zip(columns, changes, strict=True):  # a condition may have two columns of one surface
-            of_conditions = self._sums.of_conditions([(column.surface, column.slopes * change)])
-            for (_, number), watts in of_conditions.items():
-                if number in column.of_conditions:
-                    heat[column.of_conditions[number]] += watts
+        pairs = [*zip(columns, changes, strict=True)]
+        for kind in {column.kind for column in columns}:
+            watts = self._sums.of_conditions((of.surface, of.slopes * by) for of, by in pairs if of.kind == kind)
+            for (_, number), more in watts.items():
+                if (node := self._node(number, kind)) >= 0:
+                    heat[node] += more
         return heat
 
     def _node(self, number: int, kind: int) -> int:

@@ -19,7 +19,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.stage_times import Side, StageTimes
 from heatsim.solver.field.field import Field
 from heatsim.solver.field.plane_sums import PlaneSums
-from heatsim.solver.nodes.node_exchange import Exchanged, NodeExchange
+from heatsim.solver.nodes.node_exchange import Column, Exchanged, NodeExchange
 
 Array = NDArray[np.float64]
 
@@ -49,6 +49,10 @@ class NodeStages:
         every = find_surfaces(field.device.xp, problem, field.reference, changing=True)
         self._surfaces = [surface for surface in every if self._exchange.couples(surface)]
         self.rate = self.change = np.zeros(network.state.shape)
+        # Where nothing but temperatures changes, all slopes stay: then one sum of the cells' temperatures is enough.
+        stays = self._exchange.linear and not problem.materials.varies and problem.boundary.same_towards_nodes
+        self._stays = stays and not problem.whole.sources.beams
+        self._at_reference: tuple[Exchanged, list[Column]] | None = None
 
     def begin(self, T: Any, inputs: StepInputs, given: Given) -> None:
         """Find the rates at the start of a stage, and enter the temperatures of the nodes into its conditions.
@@ -93,10 +97,26 @@ class NodeStages:
         self.network.state += self.change
 
     def _exchanged(self, T: Any, inputs: StepInputs) -> Exchanged:
+        if not self._stays:
+            return self._exchanged_at(T, inputs)
+        network = self.network
+        if self._at_reference is None:
+            before, nothing = network.temperatures.copy(), self._device.xp.zeros(T.shape)
+            network.state[:, TEMPERATURE] = self._reference
+            found = self._exchanged_at(nothing, inputs)
+            surfaces = [(surface, *self._cells(surface, nothing)) for surface in self._surfaces_at(inputs)]
+            self._at_reference = found, self._exchange.columns(surfaces)
+            network.state[:, TEMPERATURE] = before
+        (heat, slopes), columns = self._at_reference
+        gathered = self._exchange.gathered(columns, [self._cells(column.surface, T)[0] for column in columns])
+        return Exchanged(heat + gathered - slopes @ (network.temperatures - self._reference), slopes)
+
+    def _exchanged_at(self, T: Any, inputs: StepInputs) -> Exchanged:
         self._problem.boundary.take_nodes(inputs.conditions, self._reference)
-        grid, conditions = self._problem.materials.grid, inputs.conditions[0]
-        now = at_stage(self._surfaces, grid, conditions, inputs.beams)
-        return self._exchange.exchanged([(surface, *self._cells(surface, T)) for surface in now])
+        return self._exchange.exchanged([(of, *self._cells(of, T)) for of in self._surfaces_at(inputs)])
+
+    def _surfaces_at(self, inputs: StepInputs) -> tuple[BalanceSurface, ...]:
+        return at_stage(self._surfaces, self._problem.materials.grid, inputs.conditions[0], inputs.beams)
 
     def _cells(self, surface: BalanceSurface, T: Any) -> tuple[Any, Any]:
         """Deviations in K of the cells of a surface, and their conductivities over those at the reference."""

@@ -44,14 +44,16 @@ def ensemble_key(problem: HeatProblem) -> EnsembleKey:
 def fits_ensemble(plan: Plan) -> bool:
     """Whether a run can be part of an ensemble.
 
-    On a GPU all runs with Euler's method can, and linear problems with stabilized steps, if all cells are equal.
+    On a GPU all runs with Euler's method can, and linear problems with stabilized steps, if all cells are equal and
+    there are no nodes.
     """
     return _together(plan.problem, plan.device.backend)
 
 
 def _together(problem: HeatProblem, backend: str) -> bool:
     methods = _METHODS if problem.linear else _METHODS_OF_BODIES
-    return backend == "cuda" and problem.grid.uniform and problem.scenario.time.method in methods
+    alike = problem.grid.uniform and problem.boundary.network is None
+    return backend == "cuda" and alike and problem.scenario.time.method in methods
 
 
 def run_bytes(problem: HeatProblem) -> int:

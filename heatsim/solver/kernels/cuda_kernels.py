@@ -162,6 +162,10 @@ class CudaKernels:
         """
         problem, field, wanted = self._problem, self._field, self._wanted
         cells = problem.grid.cell_count
+        if problem.boundary.network is not None:  # conditions follow the nodes from step to step
+            alone = wanted.spec if wanted.spec.steps == 1 and not wanted.spec.resident else SINGLE_STEP
+            *_, single = self._builds(SINGLE_STEP if wanted.tuned else alone)
+            return Prepared(Choice(Shape(single.spec), "by rule"), [self._launched(single)])
         resident = self._resident()
         if resident is not None:
             return Prepared(Choice(Shape(resident.spec), "by rule"), [self._launched(resident)])

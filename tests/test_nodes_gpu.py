@@ -1,0 +1,57 @@
+"""Nodes and channels on a GPU, and on the host in the part of one, against the CPU."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_host import gpu
+
+from heatsim.run.simulation import Simulation
+
+CONVECTION = {"type": "convection", "coefficient": 40.0, "ambient": {"node": "air"}}
+RADIATION = {"type": "radiation", "emissivity": 0.8, "ambient": {"node": "walls"}}
+SLOT = {"name": "slot", "material": "void", "box": {"min": [0.0, 0.01, 0.01], "max": [0.08, 0.02, 0.02]}}
+WATER = {"name": "water", "region": "slot", "from": "x_min", "inlet": 290.0, "mass_flow": 1e-4, "specific_heat": 4180.0}
+BODY: dict[str, Any] = {
+    "title": "nodes",
+    "domain": {"size": [0.08, 0.03, 0.03], "cells": [8, 6, 6], "material": "brick"},
+    "materials": {"brick": {"conductivity": 2.0, "density": 1800.0, "specific_heat": 900.0}},
+    "regions": [SLOT],
+    "initial": {"temperature": 320.0},
+    "boundaries": {"x_min": CONVECTION, "y_max": RADIATION, "z_max": {"type": "temperature", "value": 310.0}},
+    "nodes": [
+        {
+            "name": "air",
+            "flows": [{"inlet": 280.0, "mass_flow": 1e-5, "specific_heat": 1006.0}],
+            "links": [{"node": "walls", "conductance": 0.02}],
+        },
+        {"name": "walls", "heat_capacity": 5.0, "initial_temperature": 300.0, "power": 0.1},
+    ],
+    "channels": [{**WATER, "coefficient": 300.0}],
+    "output": {"fields": False},
+}
+
+
+def found(device: str, method: str) -> tuple[Any, Any]:
+    time = {"method": method} if method == "steady" else {"method": method, "end": 60.0}
+    document = {**BODY, "time": time, "solver": {"device": device, "precision": "float64"}}
+    simulation = Simulation.from_dict(document, in_memory=True)
+    simulation.run()
+    network = simulation.plan.problem.boundary.network
+    assert network is not None
+    return simulation.temperature, network.state.copy()
+
+
+GPU = [pytest.param("gpu", method, marks=pytest.mark.gpu) for method in ("euler", "stabilized", "implicit", "steady")]
+
+
+@pytest.mark.parametrize(("part", "method"), [("host", "euler"), ("host", "stabilized"), *GPU])
+def test_a_gpu_gives_the_temperatures_of_the_cpu(part: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = found("cpu", method)
+    if part == "host":
+        gpu.play_gpu(monkeypatch)
+    T, state = found("cuda", method)
+    # Steps and solutions that follow a tolerance stop where rounding decides.
+    near = 1e-9 if method == "euler" else 1e-5
+    np.testing.assert_allclose(T, expected[0], rtol=near)
+    np.testing.assert_allclose(state, expected[1], rtol=100.0 * near, atol=near * np.abs(expected[1]).max())

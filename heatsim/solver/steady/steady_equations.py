@@ -132,7 +132,7 @@ class Equations:
 
     def _follows(self, surface: Any) -> bool:
         """Whether the conditions of a surface follow nodes from step to step."""
-        return self.nodes is not None and not self.nodes.exact and self.nodes.couples(surface)
+        return self.nodes is not None and not self.linear and self.nodes.couples(surface)
 
     @property
     def linear(self) -> bool:

@@ -138,6 +138,16 @@ class Run:
         return self._frame(run_tables.read_energy(self.folder), run_folder.ENERGY, "output.energy = true")
 
     @property
+    def nodes(self) -> "pandas.DataFrame":
+        """Temperatures of nodes, and heats in J that they took up, with the headers of nodes.csv; steady: flows in W.
+
+        Raises:
+            FolderError: the run has no nodes.
+            StorageError: the file is damaged.
+        """
+        return self._frame(run_tables.read_nodes(self.folder), run_folder.NODES, "[[nodes]]")
+
+    @property
     def summary(self) -> dict[str, Any]:
         """The content of summary.json: device, method, steps, temperatures in K at the end, times and more.
 

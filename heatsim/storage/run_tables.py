@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import StorageError
 from heatsim.storage import tables
-from heatsim.storage.folder import ENERGY, PROBES
+from heatsim.storage.folder import ENERGY, NODES, PROBES
 from heatsim.storage.tables import GROSS, PARTS
 from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS
 
@@ -94,6 +94,15 @@ def read_energy(folder: Path) -> RunTable | None:
         StorageError: the file cannot be read, or is not such a table.
     """
     return _read(folder / ENERGY)
+
+
+def read_nodes(folder: Path) -> RunTable | None:
+    """The temperatures of nodes, and the heats in J that they took up, of a run; None if the run has no nodes.csv.
+
+    Raises:
+        StorageError: the file cannot be read, or is not such a table.
+    """
+    return _read(folder / NODES)
 
 
 def _read(path: Path) -> RunTable | None:

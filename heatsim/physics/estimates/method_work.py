@@ -101,6 +101,7 @@ _LARGEST_PART = 1e-2  # of the range: for larger tolerances the estimates do not
 # In ns, as the weights of kernel_costs.py.
 _STEP = 1e6  # of a method with a tolerance: error estimate, control, new tables
 _ROW = 1e5  # between its steps: interpolation of the sums of the ledger
+_NODES = 1e6  # of nodes in each explicit step or stage, which the host does; twice in each of "implicit"
 
 
 class Choosable(Protocol):
@@ -329,6 +330,8 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
     rows = scenario.time.end / min(scenario.output.every, scenario.output.probe_every)
     # A row between steps is interpolated from four fields: about as much as a stage.
     shared = steps * _STEP + rows * (_ROW + _sweep(STAGE, problem))
+    network = problem.boundary.network
+    beside, systems = (0.0, 1.0) if network is None else (_NODES, 1.0 + len(network))
     return WorkEstimate(
         euler=euler,
         stages=stages,
@@ -340,9 +343,9 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
         tolerance=tolerance.of_run,
         euler_error=euler_error(problem, start, tolerance, limit, _SAFETY),
         costs={
-            "euler": euler * _sweep(EULER, problem),
-            "stabilized": _middle(stages) * _sweep(STAGE, problem) + shared,
-            "implicit": _middle(applications) * _sweep(APPLICATION, problem) + shared,
+            "euler": euler * (_sweep(EULER, problem) + beside),
+            "stabilized": _middle(stages) * (_sweep(STAGE, problem) + beside) + shared,
+            "implicit": _middle(applications) * systems * _sweep(APPLICATION, problem) + 4.0 * steps * beside + shared,
         },
     )
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.errors import NotConvergedError
 from heatsim.physics.nodes.channel_nodes import channels_of, nodes_of
 from heatsim.physics.time.stage_times import StageTimes
 from heatsim.scenario import Node, NodeTemperature, Scenario, TimeFunction
@@ -124,6 +125,14 @@ class Network:
         """The number of the node whose temperature a function is; −1 for any other function."""
         return self.names.index(function.node) if isinstance(function, NodeTemperature) else -1
 
+    def tied(self, known: frozenset[int]) -> frozenset[int]:
+        """The nodes whose steady temperature is fixed by given temperatures, or by nodes that are known."""
+        follows = self.matrix != 0.0
+        found, count = known | {number for number, _, _ in (*self._link_ends, *self._inlets)}, -1
+        while count != (count := len(found)):
+            found |= {number for number in range(len(self)) if follows[number, [*found]].any()}
+        return found
+
     def rates(self, areas: Array, slopes: Array, of_nodes: Mapping[int, tuple[int, int]]) -> Array:
         """The rate in 1/s with which each node approaches its surroundings, or more; 0 without a heat capacity.
 
@@ -147,6 +156,21 @@ class Network:
         for number, node in enumerate(self.nodes):
             found.power[:, number] = stages.means(node.power.mean)
         return found
+
+    @staticmethod
+    def solved(matrix: Array, heat: Array) -> Array:
+        """The changes of temperatures in K with which nodes give off some heats in W.
+
+        Raises:
+            NotConvergedError: some nodes exchange no heat.
+        """
+        try:
+            return np.asarray(np.linalg.solve(matrix, heat))
+        except np.linalg.LinAlgError:
+            raise NotConvergedError(
+                "nodes that exchange no heat with their surroundings have no temperature: give them a heat_capacity, "
+                "a link, or surfaces with a coefficient above 0"
+            ) from None
 
     def flows_at(self, given: Given, heat: Array) -> Array:
         """The rates of the heats of the state in W, shape (nodes, 5), without those of temperatures.

@@ -3,9 +3,13 @@
 If all surfaces of a part are insulated or have a given flux, its steady temperature does not exist or is not unique.
 Each of several ranks searches its own slab. Neighbours send each other the cells of their outermost own planes that
 are connected to such a surface, until no rank finds more.
+
+A surface towards a node fixes the temperature of a part only if that of the node is fixed: by links and flows, or by
+surfaces of other parts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +18,9 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import ALONE, Parcel, Team
 from heatsim.physics.cells.cell_types import CELL_TYPE, CellTypes
+from heatsim.physics.conditions.surface_balance import EMISSION, FILM
 from heatsim.physics.operator.balance import Balance
+from heatsim.physics.operator.surface_exchange import BalanceSurface
 from heatsim.scenario import Scenario
 
 Mask = NDArray[np.bool_]
@@ -38,9 +44,14 @@ def refuse_floating(scenario: Scenario, balance: Balance, team: Team = ALONE) ->
     if floating is None:
         return
     counts = team.gathered(int(np.count_nonzero(floating)))
+    network = balance.body.boundary.network
     reason = (
         "insulated, or has a given flux, on all sides at t = 0, so it has no steady temperature; give a part of its "
         "surface a temperature, convection or radiation"
+        if network is None
+        else "insulated, has a given flux, or exchanges heat only with nodes that nothing ties to a given temperature, "
+        "on all sides at t = 0, so it has no steady temperature; give a node a link to an ambient, or a part of the "
+        "surface a temperature or an ambient"
     )
     materials = balance.body.whole.materials
     of_ranks = team.gathered(_owners(balance, floating))
@@ -65,18 +76,51 @@ def find_floating(balance: Balance, team: Team = ALONE) -> Mask | None:
     materials, slab = balance.materials, balance.body.slab
     grounded = [surface for surface in balance.surfaces if surface.grounded]
     shape = (slab.count, *materials.grid.shape[1:])
-    if balance.body.whole.materials.void is None or materials.uniform:
-        # The body is connected: the resistance between conducting neighbours is finite.
+    connected = balance.body.whole.materials.void is None or materials.uniform
+    network = balance.body.boundary.network
+    if connected and network is None:
+        # The resistance between conducting neighbours is finite.
         return None if team.highest(bool(grounded)) else np.ones(shape, dtype=bool)
-    conducts = (materials.cells & CELL_TYPE) != materials.void
     reached = np.zeros(materials.grid.shape, dtype=bool)
-    for surface in grounded:
-        surface.add(surface.holding, reached)
-    _spread(reached, conducts, materials, balance.periodic)
-    while team.highest(_told_by_neighbours(reached, slab, team)):
+    conducts = np.ones_like(reached) if connected else (materials.cells & CELL_TYPE) != materials.void
+    faces = [*_faces(balance, grounded)]
+    known: frozenset[int] = frozenset() if network is None else network.tied(frozenset())
+    while True:
+        for surface, place, given, nodes in faces:
+            if given or known & nodes:
+                _mark(surface, place, reached)
         _spread(reached, conducts, materials, balance.periodic)
+        while team.highest(_told_by_neighbours(reached, slab, team)):
+            _spread(reached, conducts, materials, balance.periodic)
+        beside = [nodes for surface, place, _, nodes in faces if nodes and surface.of(reached)[place].any()]
+        more = known.union(*beside, *team.gathered(sorted(frozenset().union(*beside))))
+        if network is None or (more := network.tied(more)) == known:
+            break
+        known = more
     floating = np.asarray((conducts & ~reached)[slab.own])
     return floating if team.highest(bool(floating.any())) else None
+
+
+def _faces(balance: Balance, grounded: Sequence[Any]) -> Iterator[tuple[Any, Any, bool, frozenset[int]]]:
+    """Each surface, the places of cells of one condition, whether they exchange with a given temperature, and nodes."""
+    boundary = balance.body.boundary
+    rows = boundary.rows(np.zeros(1), balance.reference)[0]
+    for surface in grounded:
+        if not isinstance(surface, BalanceSurface):
+            yield surface, slice(None), True, frozenset()
+            continue
+        for condition in surface.conditions:
+            ends = zip(rows[condition.number, [FILM, EMISSION]], boundary.of_nodes.get(condition.number, (-1, -1)),
+                       strict=True)  # fmt: skip
+            found = {node for size, node in ends if size > 0.0}
+            yield surface, condition.place, -1 in found, frozenset(found - {-1})
+
+
+def _mark(surface: Any, place: Any, reached: Mask) -> None:
+    """Enter some cells of a surface as reached."""
+    holds = np.zeros(np.shape(surface.of(reached)), dtype=bool)
+    holds[place] = True
+    surface.add(holds & surface.holding, reached)
 
 
 def _told_by_neighbours(reached: Mask, slab: Slab, team: Team) -> bool:

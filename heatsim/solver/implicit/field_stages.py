@@ -101,6 +101,8 @@ class FieldStages(FieldEnds):
         number = slab.first * nx * ny + xp.arange(contents.size, dtype="float64").reshape(contents.shape)
         with suppress(NotConvergedError, NotFiniteError, np.linalg.LinAlgError):  # steps meet what is wrong, and say so
             self._newton.find_share(number * 0.6180339887498949 % 1.0)
+        if self._network is not None:  # they were found for these cells
+            self._network.state[...] = self._first.nodes
 
     def noise(self, stages: int) -> float:
         """Rounding of the estimate in a cell, in u·T."""

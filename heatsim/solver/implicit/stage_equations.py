@@ -96,6 +96,8 @@ class StageEquations(Equations):
     def linearise(self) -> LinearSystem:
         """The system whose solution is the change of temperatures."""
         operator, b = self._operator, self._b
+        if self.nodes is not None:
+            self.nodes.settle(self.temperature)
         b[...] = self._gains()
         heats, slopes = self.exchange()
         self._enter(heats)
@@ -106,7 +108,7 @@ class StageEquations(Equations):
             self._solved_for = self._sigma, slopes
         self._change[...] = 0.0
         self._linearise_nodes(b)
-        return LinearSystem(operator, b, self._change, self.temperature, self.linear, changed, self._safe, self._couple)
+        return LinearSystem(operator, b, self._change, self.temperature, self.linear, changed, self._safe, self.nodes)
 
     def settle_nodes(self) -> None:
         """Find the nodes for the present cells; their rates are those of :attr:`node_rates`."""
@@ -116,8 +118,8 @@ class StageEquations(Equations):
     def _linearise_nodes(self, b: Any) -> None:
         """Linearise the equations of the nodes, and add what they miss to the right-hand side."""
         if self.nodes is not None:
-            self.nodes.linearise(self.temperature)
-            self.nodes.add_missing(b, self._scale)
+            self.nodes.linearise(self.temperature, self._scale)
+            self.nodes.add_missing(b)
 
     def turn_rises(self) -> None:
         """Give up, so that the step is done again with a shorter length, for which the operator is positive.
@@ -268,8 +270,9 @@ class VaryingStageEquations(StageEquations):
 
     def _linearise_nodes(self, b: Any) -> None:
         if self.nodes is not None:
-            self.nodes.linearise(self.temperature, self._linearised.weight / self._linearised.conducting)
-            self.nodes.add_missing(b, self._scale)
+            weights = self._linearised.weight / self._linearised.conducting
+            self.nodes.linearise(self.temperature, self._scale, weights)
+            self.nodes.add_missing(b)
 
     def _set_contents(self, contents: Any) -> None:
         self.temperature[...] = self._balance.temperatures(contents)

@@ -3,13 +3,17 @@
     cells     (A + slopes)·δ − B·η = gain                  δ: change of the cells, η: of the nodes
     nodes     D·η − Bᵀ·δ = missing                          D = σ·C + L + F + slopes of their own exchange
 
-so that conjugate gradients solve (A + slopes − B·D⁻¹·Bᵀ)·δ = gain + B·D⁻¹·missing, and η = D⁻¹·(missing + Bᵀ·δ). They
+so that conjugate gradients solve S·δ = gain + B·D⁻¹·missing with S = A + slopes − B·D⁻¹·Bᵀ, and η = D⁻¹·(missing +
+Bᵀ·δ). Multigrid knows A + slopes. Where surfaces hold the cells to nodes, and little ties the nodes, S is much smaller
+than that for some changes, such as that of all temperatures alike. So the responses W = MG(B) of the cells to the nodes
+correct the preconditioner: MG + W·(Wᵀ·S·W)⁻¹·Wᵀ, with one response for each node, and one for each channel. They
 need a symmetric matrix: where fluids carry heat from node to node they take the symmetric part of this one, which is
 positive because no more is drawn from a node than enters it. Newton's method then needs more steps, and Anderson's
 acceleration.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,12 +24,14 @@ from heatsim.physics.matter.enthalpy import EnthalpyTable
 from heatsim.physics.nodes.network import TEMPERATURE, Given
 from heatsim.physics.operator.balance import Balance
 from heatsim.physics.operator.surface_exchange import BalanceSurface
-from heatsim.solver.nodes.node_exchange import NodeExchange
+from heatsim.solver.nodes.node_exchange import Column, NodeExchange
 
 Array = NDArray[np.float64]
 
 # Newton's method for the nodes beside cells that stay: its most steps, and the change that ends it, of |u|.
 _MOST_STEPS, _SMALL = 50, 1e-14
+# Responses that depend on each other to this part are one.
+_DEPENDENT = 1e-7
 
 
 class NodeEquations:
@@ -63,14 +69,15 @@ class NodeEquations:
         """σ·(u − u*) in K/s of the nodes."""
         return self._sigma * (self.network.temperatures - self._start)
 
-    def linearise(self, T: Any, weights: Any = None) -> None:
+    def linearise(self, T: Any, scale: float, weights: Any = None) -> None:
         """Find the system at the present temperatures of nodes and cells. Collective.
 
         Args:
             T: deviations of all cells in K.
+            scale: the unit in W of right-hand sides.
             weights: K for each unit of the unknown of each cell; None for 1.
         """
-        surfaces = self._surfaces(T)
+        surfaces, self._scale, self._shape = self._surfaces(T), scale, T.shape
         found = self._exchange.exchanged(surfaces)
         self._columns = self._exchange.columns(surfaces)
         self._weights = [1.0 if weights is None else column.surface.of(weights) for column in self._columns]
@@ -80,19 +87,60 @@ class NodeEquations:
         self._inverse = np.linalg.inv(matrix)
         self._symmetric_inverse = 0.5 * (self._inverse + self._inverse.T)
 
-    def add_missing(self, b: Any, scale: float) -> None:
-        """Add B·D⁻¹·missing to a right-hand side in units of ``scale`` (W)."""
-        self._spread(self._inverse @ self._missing, b, scale, [1.0] * len(self._columns))
+    def add_missing(self, b: Any) -> None:
+        """Add B·D⁻¹·missing to a right-hand side."""
+        self._spread(self._inverse @ self._missing, b, [1.0] * len(self._columns))
 
-    def couple(self, p: Any, Ap: Any, scale: float, scalars: Any = None) -> None:
+    def couple(self, p: Any, Ap: Any, scalars: Any = None) -> None:
         """Subtract B·D⁻¹·Bᵀ·p from A·p, and p·B·D⁻¹·Bᵀ·p from the energy among the scalars. Collective."""
         roots = [weight**0.5 for weight in self._weights]
-        changes = [root * column.surface.of(p) for column, root in zip(self._columns, roots, strict=True)]
-        gathered = self._exchange.gathered(self._columns, changes)
+        changes = [root * column.surface.of(p) for column, root in zip(self._symmetric, roots, strict=True)]
+        gathered = self._exchange.gathered(self._symmetric, changes)
         change = self._symmetric_inverse @ gathered
-        self._spread(-change, Ap, scale, roots)
+        self._spread(-change, Ap, roots)
         if scalars is not None:
-            scalars[ENERGY] -= float(gathered @ change) / scale
+            scalars[ENERGY] -= float(gathered @ change) / self._scale
+
+    @property
+    def _symmetric(self) -> list[Column]:
+        """The columns with the same slopes both ways."""
+        return [replace(column, back=column.slopes) for column in self._columns]
+
+    def begin_coarse(self, solve: Callable[[Any, Any], None], apply: Callable[[Any, Any], None]) -> float:
+        """Find the responses W to the nodes, and Wᵀ·S·W. Collective.
+
+        Args:
+            solve: writes MG(b) for b to an array.
+            apply: writes A·p for p to an array.
+
+        Returns:
+            The number of responses.
+        """
+        roots = [weight**0.5 for weight in self._weights]
+        first = len(self.network) - sum(len(channel.planes) for channel in self.network.channels)
+        groups = [*np.eye(len(self.network))[:first]]
+        for channel in self.network.channels:
+            groups.append(np.isin(np.arange(len(self.network)), [*range(channel.first, channel.last + 1)]) * 1.0)
+        self._responses, applied = [], []
+        for group in groups:
+            b, response, Sw = (self._balance.xp.zeros(self._shape, dtype="float32") for _ in range(3))
+            self._spread(group, b, roots)
+            solve(b, response)
+            apply(response, Sw)
+            self.couple(response, Sw)
+            self._responses.append(response)
+            applied.append(Sw)
+        products = self._balance.sums.of_arrays(w.astype("float64") * Sw for w in self._responses for Sw in applied)
+        matrix = np.array(products).reshape(len(groups), len(groups))
+        # Nodes without surfaces, and those whose responses depend on others, add nothing.
+        self._coarse = np.linalg.pinv(0.5 * (matrix + matrix.T), rcond=_DEPENDENT, hermitian=True)
+        return float(len(groups))
+
+    def correct(self, r: Any, z: Any) -> None:
+        """Add W·(Wᵀ·S·W)⁻¹·Wᵀ·r to z = MG(r). Collective."""
+        changes = self._coarse @ self._balance.sums.of_arrays(w.astype("float64") * r for w in self._responses)
+        for change, response in zip(changes.tolist(), self._responses, strict=True):
+            z += np.float32(change) * response
 
     def move(self, x: Any) -> None:
         """Move the nodes with a change of the unknown of the cells; the conditions follow. Collective."""
@@ -107,7 +155,7 @@ class NodeEquations:
         for _ in range(_MOST_STEPS):
             found = self._exchange.exchanged(self._surfaces(T))
             matrix = np.diag(self._sigma * network.capacities) + network.matrix + found.slopes
-            change = np.linalg.solve(matrix, self._gain(found.heat))
+            change = network.solved(matrix, self._gain(found.heat))
             network.state[:, TEMPERATURE] += change
             self._balance.take_nodes()
             if self._exchange.linear or np.abs(change).max() <= _SMALL * np.abs(network.temperatures).max():
@@ -142,8 +190,8 @@ class NodeEquations:
                 found.append((surface, here, conducting))
         return found
 
-    def _spread(self, of_nodes: Array, to: Any, scale: float, weights: Sequence[Any]) -> None:
-        """Add B·numbers of nodes to an array of all cells in units of ``scale``, with weights of its rows."""
-        numbers = self._balance.xp.asarray(np.append(of_nodes, 0.0) / scale)
+    def _spread(self, of_nodes: Array, to: Any, weights: Sequence[Any]) -> None:
+        """Add B·numbers of nodes to an array of all cells in units of the scale, with weights of its rows."""
+        numbers = self._balance.xp.asarray(np.append(of_nodes, 0.0) / self._scale)
         for column, places, weight in zip(self._columns, self._places, weights, strict=True):
             column.surface.add(column.slopes * weight * numbers[places], to)

@@ -3,11 +3,9 @@
 A surface at T_s gives a fluid node at u the heat a·h·(T_s − u), and a node to which it radiates a·εσ·(T_s⁴ − u⁴), with
 its real area a. Where T_s follows u, with the conductance K of the half cell and w = h + 4·εσ·T_s³ of all exchange,
 
-    −∂(heat into node i)/∂u_j = a·f_i·(δ_ij − f_j/(K + w))         f: h, or 4·εσ·u³ of radiation
-    ∂(heat into the cell)/∂u_i = a·f_i·K/(K + w)
-
-The matrix of all nodes and cells is symmetric if a cell's temperature changes the heat of a node as much as the node's
-changes that of the cell: for radiation that is so up to u³ against T_s³, which Newton's method can bear.
+    −∂(heat into node i)/∂u_j = a·(f_i·δ_ij − b_i·f_j/(K + w))      f: h, or 4·εσ·u³ of radiation
+    ∂(heat into the cell)/∂u_i = a·f_i·K/(K + w)                    b: h, or 4·εσ·T_s³ of radiation
+    ∂(heat into node i)/∂T = a·b_i·K/(K + w)
 """
 
 from collections.abc import Sequence
@@ -35,12 +33,14 @@ class _Exchange(NamedTuple):
         kind: FLUID or RADIATION.
         heat: into the surroundings in W, of each face.
         film: a·f in W/K.
+        back: a·b in W/K.
         own: f/(K + w).
     """
 
     kind: int
     heat: Any
     film: Any
+    back: Any
     own: Any
 
 
@@ -64,6 +64,7 @@ class Column:
         kind: FLUID or RADIATION.
         surface: the surface.
         slopes: ∂(heat into the cell)/∂u in W/K of each face.
+        back: ∂(heat into the node)/∂T in W/K of each face, T: of its cell.
         nodes: the number of the node of each face, −1 without one.
         of_conditions: the node of each of its conditions that has one, by the number of the condition.
     """
@@ -71,6 +72,7 @@ class Column:
     kind: int
     surface: BalanceSurface
     slopes: Any
+    back: Any
     nodes: Any
     of_conditions: dict[int, int]
 
@@ -119,7 +121,7 @@ class NodeExchange:
                     slopes[node, node] += film
             for other in (FLUID, RADIATION):
                 crossed = self._sums.of_conditions(
-                    (surface, part.film * beside.own)
+                    (surface, part.back * beside.own)
                     for surface, parts in every
                     for part in parts
                     for beside in parts
@@ -144,7 +146,8 @@ class NodeExchange:
                     nodes = surface.xp.full(T.shape, -1)
                     for condition in surface.conditions:
                         nodes[condition.place] = of_conditions.get(condition.number, -1)
-                    found.append(Column(part.kind, surface, part.film * kept, nodes, of_conditions))
+                    slopes, back = part.film * kept, part.back * kept
+                    found.append(Column(part.kind, surface, slopes, back, nodes, of_conditions))
         return found
 
     def gathered(self, columns: Sequence[Column], changes: Sequence[Any]) -> Array:
@@ -157,7 +160,7 @@ class NodeExchange:
         heat = np.zeros(len(self.network))
         pairs = [*zip(columns, changes, strict=True)]
         for kind in {column.kind for column in columns}:
-            watts = self._sums.of_conditions((of.surface, of.slopes * by) for of, by in pairs if of.kind == kind)
+            watts = self._sums.of_conditions((of.surface, of.back * by) for of, by in pairs if of.kind == kind)
             for (_, number), more in watts.items():
                 if (node := self._node(number, kind)) >= 0:
                     heat[node] += more
@@ -182,15 +185,18 @@ class NodeExchange:
         rise = surface.rise(T, conducting)
         if surface.law is not None:
             _, film = rise_and_slope(surface.law, K, T, surface.beam, xp)
-            return [_Exchange(FLUID, real * surface.beam - surface.area * half * rise, real * film, film / (K + film))]
+            heat, slope = real * surface.beam - surface.area * half * rise, real * film
+            return [_Exchange(FLUID, heat, slope, slope, film / (K + film))]
         film, ambient, _, emission, surroundings, _ = surface.condition
         at_surface = T + rise
         all_films = self._film(surface, T, conducting)
         each = xp.ones(T.shape)  # sums need a number for each face
-        found = [_Exchange(FLUID, real * film * (at_surface - ambient), real * film * each, film / (K + all_films))]
+        heat, slope = real * film * (at_surface - ambient), real * film * each
+        found = [_Exchange(FLUID, heat, slope, slope, film / (K + all_films))]
         if surface.radiates:
             hot, cold = at_surface + reference, surroundings + reference
             radiating = 4.0 * emission * cold**3
             watts = real * emission * (hot - cold) * (hot + cold) * (hot * hot + cold * cold)
-            found.append(_Exchange(RADIATION, watts, real * radiating * each, radiating / (K + all_films)))
+            slope, back = real * radiating * each, real * 4.0 * emission * hot**3 * each
+            found.append(_Exchange(RADIATION, watts, slope, back, radiating / (K + all_films)))
         return found

@@ -70,7 +70,7 @@ class NodeStages:
                 break
             missing = (network.flows_at(given, heat)[:, 1:].sum(axis=1))[massless]
             slopes = network.matrix + found.slopes
-            change = np.linalg.solve(slopes[np.ix_(massless, massless)], missing)
+            change = network.solved(slopes[np.ix_(massless, massless)], missing)
             network.state[massless, TEMPERATURE] += change
             heat = heat - found.slopes[:, massless] @ change
             largest = np.abs(network.temperatures[massless]).max()

@@ -123,9 +123,12 @@ class FieldSubsteps(FieldEnds):
     def prepare(self) -> None:
         """Compile the kernels. That uses a buffer that later holds a rate, so a second call does nothing."""
         if not self._prepared:
+            nodes = None if self._network is None else self._network.state.copy()
             self.kernels.prepare(self._first.T, self._last.F)
-            # Autotuning writes to a buffer of the last end.
+            # Autotuning writes to a buffer of the last end, and stages move nodes.
             self._restore()
+            if self._network is not None:
+                self._network.state[...] = nodes
             self._prepared = True
 
     @property

@@ -31,17 +31,26 @@ class ConjugateGradients:
             system: the first system; the others have the same arrays for A and x.
         """
         self._sweeps, self._operator, self._x = sweeps, system.operator, system.x
-        self.couple = system.couple
+        self._nodes = system.nodes
         self.cycle = VCycle(xp, sweeps, system.preconditioner or system.operator)
         self._r, self._p, self.z, self._Ap = (xp.empty(system.operator.shape, dtype="float32") for _ in range(4))
         self.scalars = sweeps.scalars()
 
+    def begin_coarse(self) -> float:
+        """Find how the cells respond to nodes; the number of cycles that this takes."""
+        if self._nodes is None:
+            return 0.0
+        return self._nodes.begin_coarse(
+            lambda b, x: self.cycle.solve(b, x, self._Ap),
+            lambda p, Ap: self._sweeps.apply(self._operator, p, Ap, self.scalars),
+        )
+
     def begin(self, b: Any) -> None:
         """Calculate r from x, and z; :meth:`set_first_direction` follows."""
         self._sweeps.residual(self._operator, self._x, b, self._r)
-        if self.couple is not None:
+        if self._nodes is not None:
             self._Ap[...] = 0.0
-            self.couple(self._x, self._Ap)
+            self._nodes.couple(self._x, self._Ap)
             self._r -= self._Ap
         self._precondition()
 
@@ -53,8 +62,8 @@ class ConjugateGradients:
         """Do a step and find the next direction, without waiting for the device."""
         sweeps, scalars = self._sweeps, self.scalars
         sweeps.apply(self._operator, self._p, self._Ap, scalars)
-        if self.couple is not None:
-            self.couple(self._p, self._Ap, scalars=scalars)
+        if self._nodes is not None:
+            self._nodes.couple(self._p, self._Ap, scalars)
         sweeps.advance(self._x, self._p, self._r, self._Ap, scalars)
         self._precondition()
         sweeps.direct(self._p, self.z, scalars)
@@ -66,4 +75,6 @@ class ConjugateGradients:
     def _precondition(self) -> None:
         """Calculate z = MG(r), and r·z."""
         self.cycle.solve(self._r, self.z, self._Ap)
+        if self._nodes is not None:
+            self._nodes.correct(self._r, self.z)
         self._sweeps.inner(self._operator, self._r, self.z, self.scalars)

@@ -330,11 +330,16 @@ class NewtonSolver:
         if self._gradients is None:
             self._gradients = ConjugateGradients(self._equations.xp, self._sweeps, system)
             step = self._gradients.step
-            self._step = step if system.couple is not None else self._sweeps.repeated(step)
+            self._step = step if system.nodes is not None else self._sweeps.repeated(step)
+            self._begin_coarse(self._gradients)
             self._may_be_indefinite = system.preconditioner is not None
         elif system.changed:
             self._gradients.cycle.refresh()
+            self._begin_coarse(self._gradients)
         return self._gradients
+
+    def _begin_coarse(self, gradients: ConjugateGradients) -> None:
+        self._progress.applications += gradients.begin_coarse() * (1.0 + gradients.cycle.applications)
 
     def _solve(self, system: LinearSystem, gradients: ConjugateGradients) -> bool:
         """Conjugate gradients; whether ``system.x`` is the solution."""

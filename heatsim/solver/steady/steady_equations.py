@@ -1,8 +1,8 @@
 """The equations of a steady state as Newton's method wants them: linear systems, one after the other."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from math import sqrt
 from typing import Any
 
@@ -40,7 +40,7 @@ class LinearSystem:
         exact: whether nothing was linearised, so that the solution is that of the equations.
         changed: whether the operator may differ from that of the system before.
         preconditioner: a positive operator near A for multigrid; None for A itself. With it A may be indefinite.
-        couple: subtracts from A·p, and from the energy among the scalars, what nodes give back; None without nodes.
+        nodes: that are eliminated from it; None without nodes.
     """
 
     operator: Operator
@@ -50,7 +50,7 @@ class LinearSystem:
     exact: bool
     changed: bool = True
     preconditioner: Operator | None = None
-    couple: Callable[..., None] | None = None
+    nodes: NodeEquations | None = None
 
 
 class Equations:
@@ -140,10 +140,6 @@ class Equations:
         return self._balance.linear and (self.nodes is None or self.nodes.exact)
 
     @property
-    def _couple(self) -> Callable[..., None] | None:
-        return None if self.nodes is None else partial(self.nodes.couple, scale=self._scale)
-
-    @property
     def nbytes(self) -> int:
         """Bytes of the arrays on the device, the temperature's among them."""
         return self._operator.nbytes + int(self._b.nbytes) + int(self.temperature.nbytes)
@@ -165,10 +161,12 @@ class Equations:
         operator, b, scale, T = self._operator, self._b, self._scale, self.temperature
         if self.linear:
             if self.nodes is not None:
-                self.nodes.linearise(self.xp.zeros(T.shape))
+                self.nodes.linearise(self.xp.zeros(T.shape), scale)
                 b = b.copy()
-                self.nodes.add_missing(b, scale)
-            return LinearSystem(operator, b, T, T, exact=True, couple=self._couple)
+                self.nodes.add_missing(b)
+            return LinearSystem(operator, b, T, T, exact=True, nodes=self.nodes)
+        if self.nodes is not None:
+            self.nodes.settle(T)
         if self._at_rest is not None:
             operator.ground[...] = self._at_rest
         # A cell at an edge of the body has several surfaces.
@@ -194,11 +192,11 @@ class Equations:
         if self._safe is not None:
             self.rises = self._on_any_rank(any(float(self.xp.min(slope)) < 0.0 for slope in slopes))
         if self.nodes is not None:
-            self.nodes.linearise(T)
-            self.nodes.add_missing(self._gain, scale)
+            self.nodes.linearise(T, scale)
+            self.nodes.add_missing(self._gain)
         self._change[...] = 0.0
         b = self._gain.astype(b.dtype, copy=False)
-        return LinearSystem(operator, b, self._change, T, exact=False, preconditioner=self._safe, couple=self._couple)
+        return LinearSystem(operator, b, self._change, T, exact=False, preconditioner=self._safe, nodes=self.nodes)
 
     def turn_rises(self) -> None:
         """Make the operator of the last system positive: slopes of heat that grows with the temperature change sign.
@@ -333,6 +331,8 @@ class VaryingEquations(Equations):
     def linearise(self) -> LinearSystem:
         """The system whose solution is a change of potentials."""
         balance, scale, ground = self._balance, self._scale, self._operator.ground
+        if self.nodes is not None:
+            self.nodes.settle(self.temperature)
         self._sweeps.fill_halo(self._operator, self.temperature)
         self._linearised = found = balance.linearise(self.temperature)
         for link, values in zip(self._operator.links, found.links, strict=True):
@@ -354,8 +354,8 @@ class VaryingEquations(Equations):
             slope, unit = slope * surface.of(weights) / scale, surface.of(weights) / scale
             surface.add(slope + self._line(surface, heat * unit, slope, unit), ground)
         if self.nodes is not None:
-            self.nodes.linearise(self.temperature, weights)
-            self.nodes.add_missing(residual, scale)
+            self.nodes.linearise(self.temperature, scale, weights)
+            self.nodes.add_missing(residual)
         self._b[...] = residual
         self._change[...] = 0.0
         if self._safe is not None:
@@ -370,7 +370,7 @@ class VaryingEquations(Equations):
             self.temperature,
             exact=False,
             preconditioner=self._safe,
-            couple=self._couple,
+            nodes=self.nodes,
         )
 
     def take_rises_in(self) -> None:

@@ -121,6 +121,11 @@ class StageEquations(Equations):
             self.nodes.linearise(self.temperature, self._scale)
             self.nodes.add_missing(b)
 
+    @property
+    def linear(self) -> bool:
+        """Whether one system is enough: each is for a change."""
+        return self._balance.linear and (self.nodes is None or self.nodes.exact)
+
     def turn_rises(self) -> None:
         """Give up, so that the step is done again with a shorter length, for which the operator is positive.
 

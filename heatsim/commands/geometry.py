@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES
 from heatsim.physics.geometry.regions import Parts, are_painted, paint, region_mask, source_mask
 from heatsim.render.geometry.parts import Geometry, Rectangle3D, ShownBeam, ShownBorder, ShownProbe, ShownSource
-from heatsim.run.in_words import condition_in_words, density_in_words
+from heatsim.run.in_words import condition_in_words, contact_in_words, density_in_words
 from heatsim.scenario import Face, Scenario, face_axes
 from heatsim.scenario.tables.materials import VOID
 
@@ -56,7 +56,7 @@ def _sources(scenario: Scenario, parts: Parts | None) -> Iterator[ShownSource]:
 def _contacts(scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None) -> Iterator[ShownBorder]:
     for contact in scenario.contacts:
         one, other = (_cells_of(name, scenario, labels, parts) for name in contact.between)
-        text = f"contact {' – '.join(contact.between)}: {contact.resistance:g} m² K/W"
+        text = f"contact {' – '.join(contact.between)}: {contact_in_words(contact, scenario.time.end)}"
         yield ShownBorder(text, one, other)
 
 

@@ -142,7 +142,8 @@ class ContactFlows:
 
     def row(self) -> list[float]:
         """The flows in W, in the order of :func:`contact_names`."""
+        problem, time = self._state.problem, self._state.time
         return [
-            flow_through(self._state.problem, links, *(points.temperatures() for points in both)) if both else 0.0
+            flow_through(problem, links, (both[0].temperatures(), both[1].temperatures()), time) if both else 0.0
             for links, both in zip(self._links, self._points, strict=True)
         ]

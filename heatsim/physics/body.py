@@ -15,6 +15,7 @@ from heatsim.physics.cells.cell_type_map import Contacts, resistances
 from heatsim.physics.cells.cell_types import CellTypes, TooManyCellTypesError
 from heatsim.physics.cells.layer_types import half
 from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.conditions.gap_laws import GapLaw
 from heatsim.physics.estimates import kernel_costs, temperature_range
 from heatsim.physics.estimates.initial import InitialField
 from heatsim.physics.estimates.temperature_range import Occurring
@@ -31,6 +32,7 @@ from heatsim.physics.layers.unlayered import Unlayered
 from heatsim.physics.matter.enthalpy import tabulate
 from heatsim.physics.matter.material_numbers import VOID, MaterialNumbers
 from heatsim.physics.operator.fixed_surfaces import FixedSurfaces
+from heatsim.physics.operator.gap_links import refuse_unknown_ranges, with_gaps
 from heatsim.physics.operator.rooms import numbers_towards_void, with_rooms
 from heatsim.physics.operator.surface_powers import with_areas
 from heatsim.physics.operator.values_in_space import is_in_space, with_values_in_space
@@ -111,6 +113,11 @@ class Body:
             boundary = replace(boundary, hottest=temperature_range.hottest(field, boundary))
         if start is not None:
             materials = materials.with_palette(_enthalpies(scenario, start, boundary, materials))
+        if any(contact.constant_resistance is None for contact in scenario.contacts):
+            field = start or InitialField.from_scenario(scenario, parts, held=held)
+            boundary = replace(boundary, gaps=_gap_laws(field, boundary, materials))
+            left = {pair: number for pair, number in division.contacts.items() if pair in contacts}
+            materials = with_gaps(materials, boundary, left)
         return cls(materials, boundary, parts, start.reference if start is not None else 0.0)
 
 
@@ -123,7 +130,7 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
         slab: the rank's own planes.
         team: the ranks.
     """
-    weighs = boundary.exposes or any(contact.resistance > 0.0 for contact in scenario.contacts)
+    weighs = boundary.exposes or any(contact.constant_resistance != 0.0 for contact in scenario.contacts)
     # One plane more than the halo: whether a cell is interior depends on the planes beside it.
     return PaintedPlanes.around(slab, HALO + 1 + (surface_areas.reach(scenario) if weighs else 0), team)
 
@@ -210,6 +217,20 @@ def _enthalpies(
         else replace(substance, enthalpy=tabulate(material, start.reference, *occurring.followed(material)))
         for substance in materials.palette
     )
+
+
+def _gap_laws(start: InitialField, boundary: Boundary, materials: CellTypes) -> tuple[GapLaw, ...]:
+    """The laws of contacts over the temperatures that can occur."""
+    scenario = boundary.scenario
+    occurring = Occurring.in_run(scenario, start, boundary, materials)
+    hottest, end = temperature_range.HOTTEST, scenario.time.end
+    laws = tuple(
+        GapLaw.of(number, contact, occurring.low, occurring.high, end)
+        for number, contact in enumerate(scenario.contacts)
+        if contact.constant_resistance is None
+    )
+    refuse_unknown_ranges(boundary, laws, hottest, "which sources, beams and fluxes could cause if no heat flowed away")
+    return laws
 
 
 def _heated(scenario: Scenario, parts: Parts | None) -> Iterator[NDArray[np.bool_] | None]:

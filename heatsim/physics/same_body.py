@@ -65,10 +65,11 @@ def same_body(scenario: Scenario, other: Scenario) -> bool:
     """Whether cell types, conditions and stability limits of two scenarios are the same, with equal input files.
 
     The scenarios may differ in their titles, in method in time and precision, and in the numbers that are powers of
-    sources. Materials that vary with temperature have tables that depend on powers, and each run has its own nodes;
-    for both the answer is False.
+    sources. Materials and gaps that vary with temperature have tables that depend on powers, and each run has its own
+    nodes; then the answer is False.
     """
-    if scenario.path != other.path or kernel_costs.varies(scenario) or scenario.nodes or scenario.channels:
+    varies = kernel_costs.varies(scenario) or any(of.constant_resistance is None for of in scenario.contacts)
+    if scenario.path != other.path or varies or scenario.nodes or scenario.channels:
         return False
     return _without_powers(scenario) == _without_powers(other)
 

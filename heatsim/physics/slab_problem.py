@@ -186,20 +186,26 @@ def _cut_heated(heated: HeatedCells, scenario: Scenario, grid: Grid, slab: Slab)
     plane = grid.cells[0] * grid.cells[1]
     found, cells = slab.rows_of(heated.cells, plane)
     first, entries = lists_of(heated.first, found)
-    numbers, spots = heated.numbers[entries], heated.spots
+    numbers, weights, spots = heated.numbers[entries], heated.weights[entries], heated.spots
     if len(spots):
         # Across x and y the second axis of a face is z, and light stays in its plane.
         faces = [FACES.index(source.beam.face) for source in scenario.sources if source.beam is not None]
-        along_z = np.array([*[False] * len(heated.amounts), *(face < 4 for face in faces)])[numbers]
+        along_z = np.array([*[False] * len(heated.amounts), *(face < 4 for face in faces), False])
+        along_z = along_z[np.minimum(numbers, len(along_z) - 1)]
         planes = np.repeat(cells // plane, np.diff(first))
         spots = spots[entries]
         spots[along_z, 1] = planes[along_z]
+        across = numbers >= heated.first_gap
+        for end, outermost in enumerate((0, slab.depth - 1)):
+            if slab.cut[end]:  # the neighbour is missing there: nothing passes, to the other side
+                out = across & (planes == outermost) & (spots[:, 0] == 4 + end)
+                weights[out], spots[out, 0] = 0.0, 5 - end
     return replace(
         heated,
         cells=cells,
         first=first,
         numbers=numbers,
-        weights=heated.weights[entries],
+        weights=weights,
         spots=spots,
         heat_capacity=heated.heat_capacity[found],
         volume_factors=heated.volume_factors[found],

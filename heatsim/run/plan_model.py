@@ -20,6 +20,7 @@ from heatsim.run.in_words import (
     along_axes,
     area,
     condition_in_words,
+    contact_in_words,
     length,
     point,
     sizes,
@@ -162,8 +163,12 @@ def _contacts(problem: HeatProblem) -> Iterator[str]:
             material, region = division.kinds[place]
             name = f'{material}, region "{region}",' if region else material
             yield f"surface      {name} towards void: {area(touching)}"
-    for contact, touching in zip(problem.scenario.contacts, contact_areas(problem), strict=True):
-        yield f"contact      {' and '.join(contact.between)}: {area(touching)}, {contact.resistance:.6g} m² K/W"
+    largest = {law.number: law.largest for law in problem.boundary.gaps}
+    for number, touching in enumerate(contact_areas(problem)):
+        contact = problem.scenario.contacts[number]
+        words = contact_in_words(contact, problem.scenario.time.end)
+        most = f"; at most {largest[number]:.4g} W/(m² K)" if np.isfinite(largest.get(number, np.inf)) else ""
+        yield f"contact      {' and '.join(contact.between)}: {area(touching)}, {words}{most}"
     if problem.scenario.contacts and problem.scenario.output.energy and not problem.scenario.output.region_heat:
         yield "hint         output.region_heat = true adds the flow through each contact and the heat of each region"
 

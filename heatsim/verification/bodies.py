@@ -49,6 +49,18 @@ def _touching(x: Array, t: float, resistance: float = 0.0) -> Array:
     return start + (contact - start) * way
 
 
+def radiating_gap(x: Array, y: Array, z: Array, t: float) -> Array:
+    """Straight lines in two slabs beside a gap; the scenario has the same numbers."""
+
+    def surplus(q: float) -> float:
+        one, other = 900.0 - q * 0.5 / 20.0, 300.0 + q * 0.5 / 5.0
+        conducted = (0.1 + 0.0003 * (0.5 * (one + other) - 300.0)) / 0.01 * (one - other)
+        return q - conducted - STEFAN_BOLTZMANN * (one**4 - other**4) / (1.0 / 0.8 + 1.0 / 0.6 - 1.0)
+
+    q = root(surplus, 0.0, 4800.0)
+    return np.where(x < 0.5, 900.0 - q * x / 20.0, 300.0 + q * (1.0 - x) / 5.0)
+
+
 def contact_wave(x: Array, y: Array, z: Array, t: float) -> Array:
     """The second mode of two slabs with a contact resistance; the scenario has the same numbers."""
     first, second, amplitude = 2.813517071395591, 3.9789140003358763, 83.59845086863771

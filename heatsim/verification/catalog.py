@@ -139,6 +139,14 @@ CASES = (
         end=EndState(everywhere(bodies.touching_slabs), 0.035),
     ),
     Case(
+        "radiating_gap",
+        "balance of the gap",
+        everywhere(bodies.radiating_gap),
+        600.0,
+        1e-4,
+        end=EndState(everywhere(bodies.radiating_gap), 0.06),
+    ),
+    Case(
         "rod_in_sleeve",
         "series resistances",
         probes({600.0: bodies.rod_in_sleeve()}),

@@ -194,6 +194,7 @@ def heated_cells(materials: CellTypes, rng: np.random.Generator, beams: int) -> 
         rng.uniform(0.1, 1.0, len(numbers)),
         spots,
         capacity,
+        lights=beams,
         amounts=(Amount(0, Constant(1.0)), Amount(0, Constant(1.0)), Amount(0, Constant(1.0), table=0)),
         tables=(DensityTable(250.0, 0.1, nodes),),
         volume=grid.mean_volume,

@@ -94,7 +94,7 @@ def test_a_composite_wall_of_any_widths_is_read_exactly(axis: int) -> None:
     x, y, z = surface.own_places
     assert surface.of(T[z, y, x], 0) == pytest.approx(np.full(4, exact(ends[-1])), rel=1e-10)
     (links,) = contact_links(derived)
-    flow = flow_through(derived, links, *(T[tuple(end)] for end in (links.first, links.second)))
+    flow = flow_through(derived, links, (T[tuple(links.first)], T[tuple(links.second)]))
     assert flow == pytest.approx(-FLUX * 0.09, rel=1e-9)
 
 

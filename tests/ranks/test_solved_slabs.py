@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import bodies
+import gap_bodies
 import numpy as np
 import pytest
 from covering import mostly_slow
@@ -45,7 +46,7 @@ AROUND += '[[sources]]\npower_density = "1e8*(400 - T)/300"\n'
 GRADED = LINEAR.replace("[material]", "[domain.z]\nintervals = [{ to = 0.13, cells = 33, growth = 1.12 }]\n[material]")
 GRADED = GRADED.replace("[domain.z]", "[domain.x]\nintervals = [{ to = 0.2, cells = 20, growth = 1.2 }]\n[domain.z]")
 BODIES = {"linear": LINEAR, "flat": FLAT, "everything": bodies.EVERYTHING, "around": AROUND, "lit": LIT}
-BODIES["graded"] = GRADED
+BODIES |= {"graded": GRADED, "gaps": gap_bodies.AROUND.format(steel=gap_bodies.VARYING).replace("10, 15]", "10, 32]")}
 
 
 @pytest.fixture(autouse=True)
@@ -98,6 +99,7 @@ def implicit(text: str, precision: str = "float64", device: str = "cpu", **table
         ("lit", 3, "float64"),
         ("graded", 2, "float64"),
         ("graded", 3, "float32"),
+        ("gaps", 3, "float64"),
     ],
 )
 def test_steady_states(name: str, ranks: int, precision: str, small_levels_are_divided: list[tuple[int, bool]]) -> None:
@@ -166,6 +168,7 @@ def test_large_levels_that_cannot_be_cut_and_small_ones_are_whole(monkeypatch: p
         ("around", 3, "float64"),
         ("lit", 2, "float32"),
         ("graded", 3, "float64"),
+        ("gaps", 2, "float64"),
     ],
 )
 def test_implicit_steps(name: str, ranks: int, precision: str) -> None:
@@ -218,7 +221,7 @@ def cuda_on_host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("cuda_on_host")
-@pytest.mark.parametrize("name", mostly_slow(BODIES, "linear", "flat", "everything", "lit"))
+@pytest.mark.parametrize("name", mostly_slow(BODIES, "linear", "flat", "everything", "lit", "gaps"))
 def test_gpus(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name != "flat":
         play_nccl(monkeypatch)

@@ -1,14 +1,16 @@
-// Calculates the heat of sources in single cells before a step: densities that vary in space or with temperature, and light of
-// beams in the body. One thread per heated cell. The step adds the result (with_cell_heat() in composite.cuh). A cell has a
+// Calculates the heat in single cells before a step: of densities that vary in space or with temperature, of light of beams in the
+// body, and across gaps. One thread per heated cell. The step adds the result (with_cell_heat() in composite.cuh). A cell has a
 // list of entries:
 //
 //        weight . amount              a density that varies in space
 //        weight . amount . table(T)   a density that depends on the temperature of the cell
 //        weight . dt . flux(u, v)     light of a beam that entered through cell (u, v) of its face
+//        weight . dt . q(T, T')       heat across a gap; no ledger records it, because it leaves the neighbour
 //
 // Weights contain the factor 1/(rho cp), amounts the factor dt.
 
 #include "stencil.cuh"
+#include "composite/gap_heat.cuh"
 
 // The density in W/m3 at a temperature (T - T_ref); constant beyond the ends of the table.
 __device__ __forceinline__ Real density_at(const HeatedCells& heated, int number, Real T)
@@ -31,11 +33,15 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const size_t cell = heated.cells[n];
     Real conducting, driving;
     const Real warmth = degrees(cell_types, byte_of(cell_types, cell) & ~INTERIOR, T[cell], conducting, driving);
-    Real heat = Real(0);
+    Real heat = Real(0), crossing = Real(0);
 #pragma unroll 1
     for (long long entry = heated.first[n]; entry < heated.first[n + 1]; ++entry) {
         const int number = heated.numbers[entry], beam = number - heated.amounts;
         const Real weight = heated.weights[entry];
+        if (number >= heated.first_gap) {
+            crossing += weight * (sweep->amounts[heated.amounts] * gap_heat(grid, cell_types, sweep, T, cell, entry, warmth, conducting));
+            continue;
+        }
         if (beam >= 0) {
             const int* const at = heated.spots + 2 * entry;
             Real flux = Real(0);
@@ -49,6 +55,6 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         if (heated.table_of[number] >= 0) given *= density_at(heated, heated.table_of[number], warmth);
         heat += given;
     }
-    heated.heat[cell] = heat;
+    heated.heat[cell] = heat + crossing;
     if (ledger.cells) ledger.cells[n] += entry_of(sweep, (double)heat);
 }

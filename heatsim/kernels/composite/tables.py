@@ -23,7 +23,7 @@ class EnthalpyTables:
             only these: kernels compare bases to distinguish materials.
         potentials: value at the lower end of each step, and rise across it; shape (entries, 2).
         states: temperature and conductivity in the same form: value, rise, value, rise; shape (entries, 4).
-        resistances: contact resistances in m² K/W, shape (types, types).
+        resistances: contact resistances in m² K/W, infinite across gaps; shape (types, types).
     """
 
     places: Array
@@ -58,7 +58,9 @@ def make_enthalpy_tables(materials: CellTypes, precision: str) -> EnthalpyTables
                 _entries(starts, lambda enthalpy: enthalpy.conductivities),
             )
         ).astype(precision),
-        resistances=materials.resistance.astype(precision),
+        resistances=np.where(materials.gap_of >= 0, np.inf, materials.resistance).astype(precision)
+        if materials.has_gaps
+        else materials.resistance.astype(precision),
     )
 
 

@@ -1,17 +1,21 @@
-"""Heat that sources give to single cells of a composite body, and light on its surfaces towards void.
+"""Heat that sources and gaps give to single cells of a composite body, and light on its surfaces towards void.
 
-See composite/cell_heat.cu and the macro LIT in composite/composite.cuh.
+See composite/cell_heat.cu and the macro LIT in composite/composite.cuh; physics/conditions/gap_laws.py explains gaps.
 """
 
 from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.cpu.composite_cells import BEAM_FIELDS, FIRST_SPOT, TURNED, row_number, state
+from heatsim.kernels.cpu.composite_cells import BEAM_FIELDS, FIRST_SPOT, TURNED, around, moved, row_number, state
 from heatsim.kernels.cpu.lines import compiled, whole_vectors
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, constant, doubles_at, get, ints_at, longs_at, put, reals_at
 from heatsim.kernels.cpu.surface_rises import BEAM_AT, CONDUCTANCE_AT, LIGHT_AT, SURFACES
+from heatsim.physics.conditions.gap_laws import SETTLED, STEPS
+from heatsim.physics.conditions.surface_balance import EMISSION, FILM, FLUX, NUMBERS, SURROUNDINGS
+
+_FLOAT32, _FLOAT64 = (SETTLED[np.dtype(name)] for name in ("float32", "float64"))
 
 
 @compiled
@@ -20,6 +24,7 @@ def add_cell_heat(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any)
     first_row, starts = row_number(plan, rows), ints_at(plan.heated_rows)
     factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
     first_owned, end_owned = tile.first_y - rows.y, tile.end_y - rows.y
+    neighbours = around(plan, rows)
     if plan.heat_sums == 0 or not tile.first_z <= rows.z < tile.end_z:
         end_owned = first_owned
     for row in range(rows.size):
@@ -35,7 +40,10 @@ def add_cell_heat(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any)
         for cell in range(begin, end):
             at = row * plan.stride + ints_at(plan.heated_x)[cell]
             heat = _heat(plan, step, T, cell, T[rows.here + at])
-            T[plan.sums + at] += heat
+            gained = heat
+            if plan.heated_across != 0:
+                gained += _heat_across(plan, step, T, cell, moved(neighbours, at))
+            T[plan.sums + at] += gained
             if first_owned <= row < end_owned:
                 doubles_at(plan.heat_sums)[cell] += factor * np.float64(heat)
 
@@ -129,6 +137,8 @@ def _heat(plan: Any, step: int, T: Any, cell: int, value: Any) -> Any:
     heat = type(value)(0.0)
     for entry in range(first[cell], first[cell + 1]):
         number = np.int64(numbers[entry])
+        if number >= plan.heated_first_gap:
+            continue
         if number >= plan.amount_count:
             spot = behind(ints_at(plan.heated_spots), 2 * entry)
             flux = flux_of(plan, step, T, number - plan.amount_count, spot)
@@ -193,3 +203,88 @@ def light(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, first: 
         surface[BEAM_AT + j] = reals_at(plan.surface_weight, T)[first + j] * flux
         gain = reals_at(plan.surface_gain, T)[first + j]
         surface[LIGHT_AT + j] = reals_at(plan.surface_fraction, T)[first + j] * (gain * flux)
+
+
+@compiled
+def _heat_across(plan: Any, step: int, T: Any, cell: int, places: Any) -> Any:
+    """The heat in K that a heated cell gets through gaps; ``places``: of it and its neighbours, see ``around``."""
+    below, south, here, north, above = places
+    first, numbers, heat = longs_at(plan.heated_first), ints_at(plan.heated_numbers), type(T[here])(0.0)
+    for entry in range(first[cell], first[cell + 1]):
+        law = np.int64(numbers[entry]) - plan.heated_first_gap
+        if law < 0:
+            continue
+        spot = behind(ints_at(plan.heated_spots), 2 * entry)
+        side, link = np.int64(spot[0]), behind(reals_at(plan.heated_across, T), 3 * np.int64(spot[1]))
+        other = here - 1 if side == 0 else here + 1
+        if side >= 2:
+            other = south if side == 2 else north if side == 3 else below if side == 4 else above
+        own, conducting = state(plan, T, np.int64(bytes_at(plan.heated_type)[cell]), T[here])
+        there, conducting_there = state(plan, T, np.int64(bytes_at(plan.heated_beside)[entry]), T[other])
+        rows = behind(reals_at(plan.conditions, T), step * plan.conditions_stride)
+        rows = behind(rows, NUMBERS * (plan.first_law_of_gaps + law))
+        reference = reals_at(plan.reference, T)[0]
+        amount = behind(reals_at(plan.amounts, T), step * plan.amounts_stride)[plan.amount_count]
+        if side % 2 == 1:
+            flux = -_gap_flux(rows, reference, own, there, link[0] / conducting, link[1] / conducting_there, link[2])
+        else:
+            flux = _gap_flux(rows, reference, there, own, link[0] / conducting_there, link[1] / conducting, link[2])
+        heat += reals_at(plan.heated_weights, T)[entry] * (amount * flux)
+    return heat
+
+
+@compiled
+def _gap_flux(law: Any, reference: Any, below: Any, above: Any, low_half: Any, high_half: Any, ratio: Any) -> Any:
+    """The heat flux in W/m² of the voxel face from the lower cell to the upper one."""
+    real = type(below)
+    half, one, two, twelve = real(0.5), real(1.0), real(2.0), real(12.0)
+    tolerance = real(_FLOAT32 if real(1.0) + real(1e-9) == real(1.0) else _FLOAT64)
+    difference, whole = below - above, low_half + high_half
+    start, bend = (below + above) * half, (high_half - low_half) / whole * half * difference
+    factor, emission = ratio * whole, law[SURROUNDINGS]
+    f, low, high = real(0.0), real(0.0), real(1.0)
+    for _ in range(STEPS):
+        apart = difference * (one - f)
+        conductance, slope, middle = _gap_at(law, reference, start + bend * f, apart)
+        b = factor * conductance
+        g = b * (one - f) - f
+        rise = (slope + emission * (twelve * middle * middle + apart * apart)) * bend
+        rise = rise - emission * middle * two * apart * difference
+        falls = b + one - factor * rise * (one - f)
+        if g >= real(0.0):
+            low = f
+        else:
+            high = f
+        found = f + g / falls
+        if not (found >= low and found <= high):
+            found = (low + high) * half
+        change = abs(found - f)
+        f = found
+        if change <= tolerance * found:
+            break
+    return f * difference / whole
+
+
+@compiled
+def _gap_at(law: Any, reference: Any, middle: Any, apart: Any) -> Any:
+    """The conductance, dH/dT and T in K where the deviation of the middle temperature is ``middle``."""
+    real = type(middle)
+    count = np.int64(law[FILM])
+    nodes, values = behind(law, np.int64(law[EMISSION])), behind(law, np.int64(law[FLUX]))
+    at = middle if middle > nodes[0] else nodes[0]  # also for NaN
+    at = at if at < nodes[count - 1] else nodes[count - 1]
+    segment, end = np.int64(0), count - 1
+    while end - segment > 1:
+        tried = (segment + end) // 2
+        if nodes[tried] <= at:
+            segment = tried
+        else:
+            end = tried
+    begin, value = nodes[segment], values[segment]
+    slope = (values[segment + 1] - value) / (nodes[segment + 1] - begin)
+    value = value + slope * (at - begin)
+    slope = slope if at == middle else real(0.0)
+    absolute = middle + reference
+    absolute = absolute if absolute > real(0.0) else real(0.0)
+    radiating = law[SURROUNDINGS] * absolute * (real(4.0) * absolute * absolute + apart * apart)
+    return value + radiating, slope, absolute

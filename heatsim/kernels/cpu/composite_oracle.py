@@ -16,9 +16,11 @@ from heatsim.kernels.cpu.composite_layout import weighted_cells
 from heatsim.kernels.cpu.oracle import choose_tiling, links_of_planes, neighbours, run_sweeps
 from heatsim.kernels.cpu.planes import GAIN, HALF, across, factors_of, half_cells
 from heatsim.physics.cells.cell_types import INTERIOR
-from heatsim.physics.conditions.surface_balance import FREE
+from heatsim.physics.conditions.gap_laws import GapLinks
+from heatsim.physics.conditions.surface_balance import FREE, NUMBERS
 from heatsim.physics.conditions.surface_laws import SurfaceConditions
 from heatsim.physics.operator.boundary_faces import BoundaryFaces, of_map
+from heatsim.physics.operator.gap_links import neighbours as neighbours_of
 
 
 class Inside(NamedTuple):
@@ -70,7 +72,7 @@ def advance_numpy(T: Field, T_new: Field, call: CompositeCall, step: int) -> Non
 
     if len(body.heated):
         heat = cell_heat(cells.T, body, row)
-        total.reshape(-1)[body.heated.cells] += heat
+        total.reshape(-1)[body.heated.cells] += heat + _heat_across(cells, body, row)
         if call.ledger.cells.size:
             call.ledger.cells[...] += np.float64(row.factor) * heat.astype(np.float64)
 
@@ -191,6 +193,29 @@ def cell_heat(T: Field, body: HostBody, row: StepRow) -> Field:
         some = np.flatnonzero(counts > nth)
         heat[some] += entries[heated.first[some] + nth]
     return heat
+
+
+def _heat_across(cells: Inside, body: HostBody, row: StepRow) -> Field:
+    """The heat in K that each heated cell gets through gaps in a step."""
+    heated, T = body.heated, cells.T.reshape(-1)
+    entries = np.flatnonzero(heated.numbers >= heated.first_gap)
+    across, owners = np.zeros(len(heated.numbers), T.dtype), np.repeat(heated.cells, np.diff(heated.first))
+    if len(entries):
+        own, (sides, links) = owners[entries], heated.spots[entries].T
+        beside, is_lower = neighbours_of(own, sides, cells.T.shape[::-1]), sides % 2 == 1
+        low, high, ratio = heated.across[links].T
+        conducting = cells.conducting.reshape(-1)
+        below, above = np.where(is_lower, own, beside), np.where(is_lower, beside, own)
+        first = NUMBERS * (body.first_law_of_gaps + heated.numbers[entries].astype(np.int64) - heated.first_gap)
+        halves = low / conducting[below], high / conducting[above]
+        links_now = GapLinks(row.conditions.reshape(-1), first, body.reference, *halves, ratio)
+        flux = links_now.flux(T[below], T[above])
+        across[entries] = heated.weights[entries] * (row.amounts[-1] * np.where(is_lower, -flux, flux))
+    found, counts = np.zeros(len(heated), T.dtype), np.diff(heated.first)
+    for nth in range(counts.max() if len(entries) else 0):
+        some = np.flatnonzero(counts > nth)
+        found[some] += across[heated.first[some] + nth]
+    return found
 
 
 def _densities(table: Field, entries: Field, T: Field) -> Field:

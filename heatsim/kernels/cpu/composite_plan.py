@@ -34,6 +34,7 @@ from heatsim.kernels.cpu.tiling import LINE, Tiling, zeros_on_lines
 from heatsim.physics.cells.cell_types import CELL_TYPE
 from heatsim.physics.conditions.surface_balance import TOLERANCES
 from heatsim.physics.matter.coefficients import SCHEMES
+from heatsim.physics.operator.gap_links import neighbours
 from heatsim.physics.operator.heat_sums import HeatSums
 from heatsim.physics.sources.beam_rows import BeamRows
 
@@ -173,14 +174,29 @@ def _heated(body: HostBody, ring: Shape) -> dict[str, Any]:
     rows, alike = np.concatenate(([0], np.cumsum(counts))).astype(np.int32), _alike(heated, counts, nx)
     types = body.cells.reshape(-1)[heated.cells] & CELL_TYPE if body.cells.size else np.zeros(len(heated), np.uint8)
     return {
-        **{f"heated_{name}": array for name, array in vars(heated).items() if name != "cells"},
+        **{f"heated_{name}": value for name, value in vars(heated).items() if name != "cells"},
         "heated_rows": rows,
         "heated_alike": alike,
         "heated_x": (heated.cells % nx).astype(np.int32),
         "heated_type": np.ascontiguousarray(types),
         "heated_weights": _by_entries(heated, rows, alike),
         "amount_count": len(heated.table_of),
+        "heated_beside": _types_beside(body),
+        "first_law_of_gaps": body.first_law_of_gaps,
+        "reference": np.array([body.reference]),
     }
+
+
+def _types_beside(body: HostBody) -> NDArray[np.uint8]:
+    """The type of the neighbour for each entry of a gap; 0 for other entries."""
+    heated = body.heated
+    found = np.zeros(len(heated.numbers), np.uint8)
+    entries = np.flatnonzero(heated.numbers >= heated.first_gap)
+    if len(entries):
+        cells = np.repeat(heated.cells, np.diff(heated.first))[entries]
+        beside = neighbours(cells, heated.spots[entries, 0], body.cells.shape[::-1])
+        found[entries] = body.cells.reshape(-1)[beside] & CELL_TYPE
+    return found
 
 
 def _by_entries(heated: HeatTables, rows: NDArray[np.int32], alike: NDArray[np.int32]) -> NDArray[Any]:

@@ -1,10 +1,11 @@
-"""Heat of sources in single cells: densities that vary in space or with temperature, and beams in the body.
+"""Heat in single cells: of densities that vary in space or with temperature, of beams in the body, and across gaps.
 
 A cell has a list of entries. Entry e adds a heat of
 
     weight_e · amount(t)                  W/m³    a density that varies in space
     weight_e · amount(t) · table(T)       W/m³    a density that depends on the temperature T of the cell
     weight_e · flux(u, v, t)              W/m³    light of a beam that the cell absorbs; the weight is in 1/m
+    weight_e · q(T, T of a neighbour, t)  W/m³    heat across a gap (conditions/gap_laws.py); the weight is in 1/m
 
 Amounts are averaged over each step, as all sources are. The weights contain every factor that depends only on the cell,
 so kernels look up and add. Tables have equal steps of temperature and are linear in between. All parts of the program
@@ -90,16 +91,16 @@ class Amount:
 
 @dataclass(frozen=True, eq=False)
 class HeatedCells:
-    """The cells that sources heat individually.
+    """The cells that sources heat individually, or that lie at gaps.
 
     Attributes:
         cells: by their index in the flattened grid, ascending, shape (n,). Void is not among them.
         first: the first entry of each cell, and the number of entries; shape (n + 1,).
-        numbers: for each entry the number of its amount, or (number of amounts) + (number of its beam); shape
-            (entries,).
+        numbers: for each entry the number of its amount, or (number of amounts) + (number of its beam), or
+            :attr:`first_gap` + (number of its gap law); shape (entries,).
         weights: see the docstring of this module, shape (entries,).
-        spots: for each entry of a beam the cell (u, v) of the face that the light enters; shape (entries, 2), or (0, 2)
-            if there are no beams.
+        spots: for each entry of a beam the cell (u, v) of the face that the light enters; for each entry of a gap its
+            side of the cell (0 to 5) and its link; shape (entries, 2), or (0, 2) if there are neither.
         heat_capacity: ρ·cp of each cell in J/(m³ K), shape (n,).
         amounts: factors in time.
         tables: densities that depend on temperature.
@@ -107,6 +108,9 @@ class HeatedCells:
         volume_factors: the volume of each cell over this one, shape (n,); by default 1.
         lit: a byte for each cell with weighted surfaces. Bit n is set if beams fall on its side n (x−, x+, …, z+).
             These beams come through the face of the box on the same side. Shape (weighted cells,), or empty.
+        lights: the number of beams.
+        across: of each link across a gap the resistances of the lower and of the upper half cell in m² K/W, at the
+            reference temperature, and the ratio of the smooth to the voxel area; shape (links, 3).
     """
 
     cells: NDArray[np.int64]
@@ -120,6 +124,8 @@ class HeatedCells:
     volume: float = 0.0
     volume_factors: Array = field(default_factory=lambda: np.ones(1))
     lit: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    lights: int = 0
+    across: Array = field(default_factory=lambda: np.zeros((0, 3)))
     owners: NDArray[np.int64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -133,12 +139,17 @@ class HeatedCells:
     def nbytes(self) -> int:
         """Bytes on a device, without the heat of each cell of the grid."""
         per_entry = self.numbers.itemsize + self.weights.itemsize + 2 * 4 * bool(len(self.spots))
-        return len(self) * 16 + len(self.numbers) * per_entry
+        return len(self) * 16 + len(self.numbers) * per_entry + self.across.nbytes
+
+    @property
+    def first_gap(self) -> int:
+        """The number of entries of the first gap law."""
+        return len(self.amounts) + self.lights
 
     @cached_property
     def has_beams(self) -> bool:
         """Whether any entry is light of a beam."""
-        return bool((self.numbers >= len(self.amounts)).any())
+        return bool(((self.numbers >= len(self.amounts)) & (self.numbers < self.first_gap)).any())
 
     def volumes(self, xp: Any = np) -> Any:
         """The volume of each cell in m³, shape (n,), as an array of a library; made once for each."""

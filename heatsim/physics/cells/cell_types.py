@@ -71,10 +71,11 @@ class CellTypes:
         cells: one byte per cell: the index of its type, and the bit INTERIOR if all its neighbours have the same type;
             shape (nz, ny, nx), or of the planes that are held; empty if there is one type.
         counts: the number of cells of each type in the whole grid.
-        link: conductance between neighbouring centres in W/(m² K), 0 towards void; shape (3, types, types).
+        link: conductance between neighbouring centres in W/(m² K), 0 towards void; the largest one across a gap;
+            shape (3, types, types).
         half: d/2k in m² K/W, infinite for void; between node and surface for types with layers; shape (3, types).
         heat_capacity: in J/(m³ K), 0 for void; shape (types,).
-        resistance: contact resistances in m² K/W, shape (types, types).
+        resistance: contact resistances in m² K/W, the smallest ones of gaps; shape (types, types).
         void: the index of void among the cell types; None if there is no void.
         weighted_surfaces: the cells with weighted surfaces: contacts, and void surfaces that let heat through.
         surface_areas: smooth areas in m² of these surfaces, by pairs of materials (indices in the palette).
@@ -85,6 +86,7 @@ class CellTypes:
         held: the planes of ``cells``.
         face_types: the types of the cells at each face of the grid; empty if ``held`` has all planes.
         of_whole: the cell types of the whole grid, if these are those of a rank's slab.
+        gap_of: the number of the gap law between two types, −1 for none; shape (types, types), or empty.
     """
 
     grid: Grid
@@ -105,6 +107,17 @@ class CellTypes:
     held: PaintedPlanes = EVERYTHING
     face_types: tuple[NDArray[np.uint8], ...] = ()
     of_whole: "CellTypes | None" = None
+    gap_of: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether any link has a gap law."""
+        return bool(self.gap_of.size)
+
+    @property
+    def by_halves(self) -> bool:
+        """Whether links between materials are those of two half cells whose resistance, or that between, changes."""
+        return self.varies or self.has_gaps
 
     @property
     def uniform(self) -> bool:
@@ -287,7 +300,14 @@ class CellTypes:
         return self.palette[self.types[self.type_at(x, y, z)].material]
 
     def coefficients(self, dt: float) -> Array:
-        """Change in K of a cell of type a per kelvin to its neighbour of type b, shape (3, types, types)."""
+        """Change in K of a cell of type a per kelvin to its neighbour of type b, shape (3, types, types).
+
+        It is 0 across gaps, whose heat is that of single cells.
+        """
+        found = self._exchanging(dt)
+        return np.where(self.gap_of >= 0, 0.0, found) if self.has_gaps else found
+
+    def _exchanging(self, dt: float) -> Array:
         d = np.reshape(self.grid.mean_spacing, (3, 1, 1))
         return np.asarray(self.link * self._per_heat_capacity[None, :, None] * dt / d)
 
@@ -299,7 +319,7 @@ class CellTypes:
 
     def rates(self) -> Array:
         """Upper bound in 1/s of a cell's exchange with a neighbour, by both types; shape (3, types, types)."""
-        rates = self.coefficients(1.0)
+        rates = self._exchanging(1.0)
         if not self.varies:
             return rates
         material = np.array([cell_type.material for cell_type in self.types])

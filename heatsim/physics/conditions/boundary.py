@@ -4,7 +4,7 @@ A condition is six numbers, which may vary in time: :mod:`heatsim.physics.condit
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.conditions.condition_numbers import largest_film, largest_radiating_film, numbers_of
 from heatsim.physics.conditions.condition_terms import NOTHING, Condition, Functions, ambient_of_law, time_functions
+from heatsim.physics.conditions.gap_laws import GapLaw, append_gaps
 from heatsim.physics.conditions.mixed_cells import MIXED, Maps, MixedCells, lay_out
 from heatsim.physics.conditions.surface_balance import AMBIENT, NUMBERS, SURROUNDINGS
 from heatsim.physics.conditions.surface_laws import LawTables, Rise, SurfaceLaw
@@ -48,6 +49,7 @@ class Boundary:
         hottest: the highest temperature in K of the initial field and of the surroundings; 0 for bodies without layers
             and nodes.
         network: the nodes that conditions have as their surroundings; None without nodes.
+        gaps: the laws of contacts whose conductance depends on temperatures or on time.
     """
 
     scenario: Scenario
@@ -59,6 +61,7 @@ class Boundary:
     rooms: tuple[int, ...] = ()
     hottest: float = 0.0
     network: Network | None = None
+    gaps: tuple[GapLaw, ...] = ()
 
     @classmethod
     def from_scenario(cls, scenario: Scenario) -> "Boundary":
@@ -164,8 +167,9 @@ class Boundary:
 
     @property
     def constant(self) -> bool:
-        """Whether none varies in time."""
-        return all(function.constant for condition in self.conditions for function in time_functions(condition))
+        """Whether none varies in time, and no law of a gap."""
+        functions = (function for condition in self.conditions for function in time_functions(condition))
+        return all(function.constant for function in functions) and all(law.constant for law in self.gaps)
 
     def on_face(self, face: int) -> list[int]:
         """The numbers of the conditions on a face."""
@@ -182,7 +186,7 @@ class Boundary:
     def rows(self, times: Array, reference: float, means: StageTimes | None = None) -> Array:
         """The six numbers of every condition at times in s, shape (times, conditions, 6).
 
-        Behind them are the tables of :attr:`laws`, as more rows of six numbers.
+        Behind them are the tables of :attr:`laws` and :attr:`gaps`, as more rows of six numbers.
 
         Args:
             times: in s.
@@ -214,6 +218,7 @@ class Boundary:
     def _lasting(self) -> Array | None:
         """The result of :meth:`unchecked_rows` at any time, if no condition varies in time."""
         varies = self._varying or not all(law.constant and law.flux.constant for law in self.laws)
+        varies = varies or not all(law.constant for law in self.gaps)
         return None if varies else self._evaluate(np.zeros(1), 0.0, None)[0][0]
 
     def not_physical(self, number: int, time: float) -> ScenarioError:
@@ -233,7 +238,8 @@ class Boundary:
         rows[..., AMBIENT] -= reference
         rows[..., SURROUNDINGS] -= reference
         self.take_nodes(rows, reference)
-        return self._law_tables.append_to(rows, times, means, physical), physical
+        with_laws = self._law_tables.append_to(rows, times, means, physical)
+        return append_gaps(with_laws, self.gaps, times, reference), physical
 
     def take_nodes(self, rows: Array, reference: float) -> None:
         """Enter the present temperatures of nodes into rows of :meth:`rows`."""
@@ -317,6 +323,11 @@ class Boundary:
     def row_count(self) -> int:
         """The number of rows of six numbers: of conditions and of tables."""
         return int(self.unchecked_rows(0.0).shape[0])
+
+    @cached_property
+    def first_gap(self) -> int:
+        """The number of the row of the first law of a gap."""
+        return int(replace(self, gaps=()).row_count) if self.gaps else self.row_count
 
     @cached_property
     def _functions(self) -> "tuple[Functions, ...]":

@@ -1,4 +1,4 @@
-"""When conditions, sources and beams change for the last time."""
+"""When conditions, contacts, sources and beams change for the last time."""
 
 from collections.abc import Iterator
 
@@ -25,6 +25,7 @@ def _last_changes(scenario: Scenario) -> Iterator[float]:
         functions += [node.power, *node.known_temperatures]
     for channel in scenario.channels:
         functions += [channel.coefficient, *([] if channel.before is not None else [channel.inlet])]
+    functions += [contact.conductance for contact in scenario.contacts if contact.conductance is not None]
     yield from (function.last_change(end) for function in functions)
     for source in scenario.sources:
         yield from (function.last_change(end) for function in source.functions_in_time())

@@ -350,6 +350,12 @@ def _of_conditions(boundary: Boundary, warming: Array) -> Iterator[Drive]:
             yield replace(_drive(key, [(name, flux)], float(of_types.max()), (0.0, end), end), of_types=of_types)
         # Faces share the condition `default`.
         seen |= {id(function) for function in functions}
+    for law in boundary.gaps:
+        for course in law.courses:
+            largest = max(map(abs, course.extremes(end)))
+            if largest > 0.0:
+                key = f"contacts.{law.number}.conductance"
+                yield Drive((key,), (course,), 1.0 / largest, False, (0.0, end), end, relative=True)
 
 
 def _of_nodes(boundary: Boundary) -> Iterator[Drive]:

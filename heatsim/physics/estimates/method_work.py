@@ -352,7 +352,8 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
 
 def _sweep(cost: SweepCost, problem: Choosable) -> float:
     """The cost of a sweep over the grid of a problem."""
-    cell = cost.varying if varies(problem.scenario) else cost.plain if problem.linear else cost.other
+    solved = cost is APPLICATION and problem.materials.has_gaps  # equations across gaps are those of such materials
+    cell = cost.varying if varies(problem.scenario) or solved else cost.plain if problem.linear else cost.other
     return cost.call + problem.grid.cell_count * cell
 
 

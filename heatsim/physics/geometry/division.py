@@ -101,8 +101,9 @@ class Division:
 
     @property
     def resistances(self) -> dict[frozenset[int], float]:
-        """Contact resistances in m² K/W between two kinds."""
-        return {pair: self.scenario.contacts[number].resistance for pair, number in self.contacts.items()}
+        """Contact resistances in m² K/W between two kinds; 1 where they are not constant: body.py finds their laws."""
+        found = {pair: self.scenario.contacts[number].constant_resistance for pair, number in self.contacts.items()}
+        return {pair: 1.0 if resistance is None else resistance for pair, resistance in found.items()}
 
     def _named(self, name: str) -> list[int]:
         """The kinds that a contact or surface means by the name of a material, or else of a region."""

@@ -8,7 +8,7 @@ the only places where the solvers meet bodies, conditions and sources.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,13 @@ from heatsim.physics.matter.enthalpy import EnthalpyTable
 from heatsim.physics.operator.balance_surfaces import VOID, Balanced, at_stage, find_surfaces, with_conditions
 from heatsim.physics.operator.cell_exchange import CellExchange
 from heatsim.physics.operator.cell_sums import CellSums, LocalSums
+from heatsim.physics.operator.gap_links import GapFaces
 from heatsim.physics.operator.heat_sums import SumLayout
 from heatsim.physics.operator.steady_flows import Flows
 from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.operator.surface_exchange import BalanceSurface
 from heatsim.physics.operator.varying_conduction import (
+    Across,
     Linearised,
     content_slopes,
     contents,
@@ -95,8 +97,12 @@ class Balance:
             *find_surfaces(xp, body, reference, changing=changing, ledger=ledger),
             *self._heated_cells(),
         )
+        self._gaps: GapFaces | None = None
+        if self.materials.has_gaps:
+            self._gaps = GapFaces(xp, self.materials, body.boundary.first_gap)
+            self._gaps.move_to(body.boundary.rows(np.zeros(1), reference)[0])
         # Ranks have different surfaces.
-        bends = self.materials.varies or any(surface.bends for surface in self.surfaces)
+        bends = self.materials.by_halves or any(surface.bends for surface in self.surfaces)
         self.linear = not self.sums.largest(float(bends))
 
     def _heated_cells(self) -> Iterator[CellExchange]:
@@ -119,6 +125,8 @@ class Balance:
             *at_stage(surfaces, grid, conditions, stage.beams),
             *(each.at(stage.amounts[0, :-1], stage.beams) for each in cells),
         )
+        if self._gaps is not None:
+            self._gaps.move_to(conditions)
 
     def take_nodes(self) -> None:
         """Take the present temperatures of nodes into the conditions."""
@@ -143,7 +151,7 @@ class Balance:
 
     def is_linear(self, surface: BalanceSurface | CellExchange) -> bool:
         """Whether the exchange of a surface is a linear function of the temperature; see its ``linear_terms``."""
-        return not self.materials.varies and not surface.bends
+        return not self.materials.by_halves and not surface.bends
 
     def links(self, precision: str, scale: float) -> tuple[Any, Any, Any]:
         """Conductances at the reference temperature between each cell and the one before it along x, y, z.
@@ -288,7 +296,10 @@ class Balance:
 
     def linearise(self, T: Any) -> Linearised:
         """Conduction at deviations T in K, on the device. Collective."""
-        return linearise(self.xp, self.materials, self._types, self.periodic, T + self.shift, self.sums)
+        across: Across | None = None
+        if self._gaps is not None:
+            across = partial(self._gaps.of, self.reference, T.reshape(-1))
+        return linearise(self.xp, self.materials, self._types, self.periodic, T + self.shift, self.sums, across)
 
     def moved(self, linearised: Linearised, v: Any) -> Any:
         """T where the potentials have changed by w·v, as deviations in K."""

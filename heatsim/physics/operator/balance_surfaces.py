@@ -192,7 +192,7 @@ class _Finder:
         ends = np.cumsum(counts)
         # A whole face with one number for all cells stays a slice of the grid.
         whole = first.dense and self._alike(first) and materials.void is None
-        whole = whole and not materials.varies and not self._changing
+        whole = whole and not materials.by_halves and not self._changing
 
         def each(values: Callable[[BoundaryFaces], Any]) -> Any:
             """One number for all cells, or an array with one for each."""

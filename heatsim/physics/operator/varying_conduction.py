@@ -1,4 +1,4 @@
-"""Conduction where conductivities depend on temperature, linearised for Newton's method.
+"""Conduction where conductivities, or conductances of gaps, depend on temperature, linearised for Newton's method.
 
 Within a material heat is driven by Kirchhoff's potential, φ = 1/k ∫ k(T) dT (matter/enthalpy.py), and between
 two materials by the temperatures, through half cells with the conductivities at their centres. Newton's matrix is
@@ -7,10 +7,13 @@ not symmetric then. A symmetric one replaces it, with the unknown v of
     δφ = w·v,      w: the mean of k(T)/k over all cells of the material
 
 Within a material it is exact. Between two, the heat changes by α_a·v_a − α_b·v_b; the matrix has √|α_a·α_b| for both.
+Across a gap (gap_links.py)
+it has the mean of both: for cells of equal heat capacity Newton's method then converges as with both.
 The residual is exact, so the solution is exact too. Each step leaves a part of the error, which is large where α_a and
 α_b differ much; heatsim/solver/steady/anderson.py reduces it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +30,10 @@ _LEAST = 0.01
 _NO_AREA = 1e-300  # m², instead of 0 at the axis of axial bodies, through which no heat passes
 
 
+# What passes gaps along an axis, from k(T)/k and k'(T)/k(T) of all cells: see `GapFaces.of`.
+Across = Callable[[int, Any, Any], tuple[Any, Any, Any, Any, Any] | None]
+
+
 @dataclass(frozen=True, eq=False)
 class Linearised:
     """Conduction near some temperatures; device arrays of shape (nz, ny, nx).
@@ -37,6 +44,7 @@ class Linearised:
         potential: φ in K.
         weight: w.
         conducting: k(T)/k.
+        falling: whether less heat passes a gap here where the temperatures beside it differ more.
     """
 
     gain: Any
@@ -44,10 +52,17 @@ class Linearised:
     potential: Any
     weight: Any
     conducting: Any
+    falling: bool = False
 
 
 def linearise(
-    xp: Any, materials: CellTypes, types: Any, periodic: tuple[bool, bool, bool], T: Any, sums: CellSums
+    xp: Any,
+    materials: CellTypes,
+    types: Any,
+    periodic: tuple[bool, bool, bool],
+    T: Any,
+    sums: CellSums,
+    across: Across | None = None,
 ) -> Linearised:
     """Look at conduction at temperatures T, as deviations in K from those that the enthalpies are tabulated from.
 
@@ -58,6 +73,7 @@ def linearise(
         periodic: which axes wrap.
         T: float64, on the device.
         sums: gives sums over the cells.
+        across: what passes gaps; None if there are none.
     """
     cell_types = _cell_types(xp, materials, types, T.shape)
     potential = materials.by_enthalpy(EnthalpyTable.potential_at, cell_types, T, xp)
@@ -72,7 +88,7 @@ def linearise(
     totals = sums.of_arrays((material == owner) * conducting for owner in present)
     for owner, total in zip(present, totals, strict=True):
         weight += (material == owner) * (total / counts[owner])
-    gain, links, grid = xp.zeros(T.shape), [], materials.grid
+    gain, links, grid, falling = xp.zeros(T.shape), [], materials.grid, False
     for axis, of in enumerate(grid.axes):
         dimension, area = 2 - axis, grid.mean_volume / of.spacing
         own, beyond, spread, face = 1.0, 1.0, 1.0, area
@@ -101,15 +117,25 @@ def linearise(
             for values in (inner, outer):
                 xp.moveaxis(values, dimension, 0)[0] = 0.0
         flow = xp.where(alike, inner * (before(potential) - potential), outer * (before(T) - T))
-        gain += flow - xp.roll(flow, -1, dimension)
         # outer changes by the part outer/area·half·k'(T)/k(T) for each kelvin of one cell.
         falls, falls_before = (xp.where(xp.isfinite(one), one, 0.0) for one in (half, facing))
         drop = (before(T) - T) * outer / face
         here = xp.maximum(abs(1.0 - drop * (falls * bend)), _LEAST)
         there = xp.maximum(abs(1.0 + drop * (falls_before * before(bend))), _LEAST)
         changes = here * there * weight / conducting * before(weight / conducting)
-        links.append(xp.where(alike, inner * weight, outer * xp.sqrt(changes)))
-    return Linearised(gain, (links[0], links[1], links[2]), potential, weight, conducting)
+        link = xp.where(alike, inner * weight, outer * xp.sqrt(changes))
+        passing = None if across is None else across(axis, conducting.reshape(-1), bend.reshape(-1))
+        if passing is not None:
+            here, below, q, of_below, of_here = passing
+            area_here = xp.broadcast_to(xp.asarray(face), T.shape).reshape(-1)[here]
+            falling = falling or bool((of_below < 0.0).any() | (of_here < 0.0).any())
+            scale = (weight / conducting).reshape(-1)
+            flow.reshape(-1)[here] = q * area_here
+            mean = 0.5 * (abs(of_below) * scale[below] + abs(of_here) * scale[here])
+            link.reshape(-1)[here] = mean * area_here
+        gain += flow - xp.roll(flow, -1, dimension)
+        links.append(link)
+    return Linearised(gain, (links[0], links[1], links[2]), potential, weight, conducting, falling)
 
 
 def moved(xp: Any, materials: CellTypes, types: Any, linearised: Linearised, v: Any) -> Any:

@@ -83,22 +83,23 @@ def _geometry(grid: Grid, axes: Numbers, ends: Numbers, upwards: NDArray[np.bool
     return halves, areas
 
 
-def flow_through(problem: HeatProblem, links: ContactLinks, first: Array, second: Array) -> float:
+def flow_through(problem: HeatProblem, links: ContactLinks, ends: tuple[Array, Array], time: float = 0.0) -> float:
     """The heat flow in W from the first side of a contact to the second.
 
     Args:
         problem: the problem.
         links: of a contact.
-        first: temperatures in K of the cells of the first side, shape (links,).
-        second: those of the second.
+        ends: temperatures in K of the cells of the first side and of the second, each of the shape (links,).
+        time: in s, for gaps that change in time.
     """
-    total, grid = 0.0, problem.grid
+    first, second = ends
+    total, grid, rows = 0.0, problem.grid, problem.boundary.unchecked_rows(time)
     for axis in range(3):
         here = links.axes == axis
         if here.any():
             one, other = zip(links.types[:, here], (first[here], second[here]), strict=True)
             halves = links.halves[0, here], links.halves[1, here]
-            flux = passing(problem, axis, one, other, links.weight[here], halves)
+            flux = passing(problem, axis, one, other, links.weight[here], halves, rows)
             if grid.uniform:
                 total += float(flux.sum()) * grid.cell_volume / grid.spacing[axis]
             else:
@@ -163,5 +164,5 @@ def _weights(problem: HeatProblem, axes: Numbers, first: Numbers, upwards: NDArr
     cells = (first[0] * ny + first[1]) * nx + first[2]
     at = np.minimum(np.searchsorted(surfaces.cells, cells), len(surfaces.cells) - 1)
     weighted = surfaces.cells[at] == cells
-    found = surfaces.area if problem.materials.varies else link_factors(problem.materials)
+    found = surfaces.area if problem.materials.by_halves else link_factors(problem.materials)
     return np.where(weighted, found[at, 2 * axes + upwards], weights)

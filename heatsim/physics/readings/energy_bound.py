@@ -92,6 +92,7 @@ def roundings(problem: HeatProblem, sigma: Array) -> Array:
         of_increments += 2.0 if materials.uniform else 5.0
         of_increments += 4.0 if materials.weighted_surfaces.contacts else 0.0
         of_increments += 1.0 if len(materials.heated) else 0.0
+        of_increments += 4.0 if materials.has_gaps else 0.0  # both cells round what passes
     of_sum = np.abs(1.0 - sigma) + sigma
     return np.asarray(of_sum + 2.0 * sigma * of_increments)
 

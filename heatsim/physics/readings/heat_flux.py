@@ -21,6 +21,7 @@ from heatsim.physics.matter.enthalpy import EnthalpyTable
 from heatsim.physics.operator.boundary_faces import at_box
 from heatsim.physics.operator.face_cells import beam_flux
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.readings.gap_resistances import with_gap_resistances
 
 Array = NDArray[np.float64]
 # Types of cells and their temperatures in K, of equal shapes.
@@ -45,6 +46,7 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
     above = planes(last, last + 1) if last < nz else planes(0, 1) if wraps[2] else None
     T = planes(first, last)
     cell_types = problem.materials.types_of(slice(first, last))
+    rows = problem.boundary.unchecked_rows(problem.timeline.time(step))
     through_face = _faces_at(problem, step)
     flux = np.empty((*T.shape, 3))
     for axis in range(3):
@@ -55,9 +57,8 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
         cells, cell_type = np.moveaxis(T, along, 0), np.moveaxis(cell_types, along, 0)
         weights = [np.moveaxis(_weights(problem, first, last, 2 * axis + side), along, 0) for side in (0, 1)]
         between = _Passed(problem, axis, slice(first, last) if axis == 2 else slice(None))
-        inner[1:n] = passing(
-            problem, axis, (cell_type[:-1], cells[:-1]), (cell_type[1:], cells[1:]), weights[1][:-1], between.halves
-        )
+        pair = (cell_type[:-1], cells[:-1]), (cell_type[1:], cells[1:])
+        inner[1:n] = passing(problem, axis, *pair, weights[1][:-1], between.halves, rows)
         ends = (below, above) if axis == 2 else (cells[-1:], cells[:1]) if wraps[axis] else (None, None)
         for side, beside in enumerate(ends):
             here, own = cells[-side], cell_type[-side]
@@ -71,7 +72,7 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
                 # From the lower cell to the upper one, as everywhere: so planes may be found in any number of parts.
                 if side == 1:
                     lower, upper = upper, lower
-                inner[-side] = passing(problem, axis, lower, upper, weight, between.at_end(side))
+                inner[-side] = passing(problem, axis, lower, upper, weight, between.at_end(side), rows)
             else:
                 inwards = through_face(2 * axis + side, slice(None) if axis == 2 else slice(first, last), here, own)
                 inner[-side] = inwards if side == 0 else -inwards
@@ -118,20 +119,20 @@ class _Passed:
 def _weights(problem: HeatProblem, first: int, last: int, direction: int) -> Array:
     """Weights of links towards x−, x+, …, z+ (0 … 5), shape (planes, ny, nx).
 
-    If materials vary with temperature, the ratio of smooth to voxel area of contacts; else the factor of the link.
+    If `CellTypes.by_halves`, the ratio of smooth to voxel area of contacts; else the factor of the link.
     """
     nx, ny, _ = problem.grid.cells
     weights = np.ones((last - first, ny, nx))
     surfaces = problem.materials.weighted_surfaces
     if surfaces.contacts:
         here = slice(*np.searchsorted(surfaces.cells, (first * ny * nx, last * ny * nx)))
-        found = surfaces.area if problem.materials.varies else link_factors(problem.materials)
+        found = surfaces.area if problem.materials.by_halves else link_factors(problem.materials)
         weights.reshape(-1)[surfaces.cells[here] - first * ny * nx] = found[here, direction]
     return weights
 
 
 def passing(
-    problem: HeatProblem, axis: int, one: Cells, other: Cells, weight: Array, halves: tuple[Array, Array]
+    problem: HeatProblem, axis: int, one: Cells, other: Cells, weight: Array, halves: tuple[Array, Array], rows: Array
 ) -> Array:
     """Heat flux from a cell to its neighbour in W/m².
 
@@ -140,12 +141,13 @@ def passing(
         axis: along which they are neighbours.
         one: the cell.
         other: its neighbour.
-        weight: of the link; if materials vary with temperature, the ratio of smooth to voxel area of a contact.
+        weight: of the link; if `CellTypes.by_halves`, the ratio of smooth to voxel area of a contact.
         halves: the factors of both half cells between them, see `Axis.half_factors`.
+        rows: of the conditions at the time, with temperatures in K.
     """
     (type_a, T_a), (type_b, T_b) = one, other
     materials, conductance = problem.materials, 2.0 / (halves[0] + halves[1])
-    if not materials.varies:
+    if not materials.by_halves:
         return np.asarray(materials.link[axis, type_a, type_b] * weight * conductance * (T_a - T_b))
     material = np.array([cell_type.material for cell_type in materials.types])
     potentials = (
@@ -162,6 +164,7 @@ def passing(
     resistance = materials.resistance[type_a, type_b]
     with np.errstate(divide="ignore", invalid="ignore"):
         contact = np.where(resistance > 0.0, resistance / weight, 0.0)
+    contact = with_gap_resistances(problem, rows, (type_a, type_b), (T_a, T_b), (half_a, half_b), contact)
     between = (T_a - T_b) / (half_a + contact + half_b)
     return np.asarray(np.where(material[type_a] == material[type_b], within, between))
 

@@ -39,6 +39,7 @@ from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.cells.layer_types import half
 from heatsim.physics.matter.enthalpy import EnthalpyTable
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.readings.gap_resistances import with_gap_resistances
 from heatsim.physics.readings.own_side import own_side
 from heatsim.physics.readings.positions import cell_at, locate
 from heatsim.physics.readings.surface_temperature import (
@@ -144,8 +145,8 @@ class Interpolation:
             if axis.known is not None:
                 first, second = np.where(axis.known[0], first, second), np.where(axis.known[1], second, first)
             share = axis.share
-            if axis.contact is not None and self._problem.materials.varies:
-                share = self._share(axis, axis.contact, (first, second))
+            if axis.contact is not None and self._problem.materials.by_halves:
+                share = self._share(axis, axis.contact, (first, second), steps)
             values = first + share * (second - first)
         found = values.reshape(len(steps), -1)
         if self._at_faces:
@@ -196,7 +197,7 @@ class Interpolation:
             step = _Step(axis, both, share, place, side, pair, None, nodes, halves)
             contact = self._contact(step, ends) if mixed else None
             step = replace(step, contact=contact)
-            if contact is not None and not self._problem.materials.varies:
+            if contact is not None and not self._problem.materials.by_halves:
                 step = replace(step, share=self._share(step, contact))
             steps.append(step)
             # Continue with the point's own side; if that is void, with the other side.
@@ -243,17 +244,19 @@ class Interpolation:
         )
         return own, other
 
-    def _share(self, step: _Step, contact: Array, temperatures: tuple[Array, ...] = ()) -> Array:
+    def _share(
+        self, step: _Step, contact: Array, temperatures: tuple[Array, ...] = (), steps: Sequence[int] = ()
+    ) -> Array:
         """The weight of the second of two values along an axis, from the resistances between them.
 
-        It depends on their temperatures only if a material varies with temperature.
+        It depends on their temperatures, and on the numbers of steps done, only if `CellTypes.by_halves`.
         """
         materials, cell_types, s = self._problem.materials, step.cell_types, step.place
         own, other = self._half_cells(step)
         material = np.array([cell_type.material for cell_type in materials.types])
         alike = (material[cell_types[0]] == material[cell_types[1]]) & (contact == 0.0)
         alike &= (step.nodes[0] == 0.0) & (step.nodes[1] == 0.0)
-        if materials.varies:
+        if materials.by_halves:
             own, other = (
                 resistance
                 / materials.by_enthalpy(
@@ -261,6 +264,11 @@ class Interpolation:
                 )
                 for resistance, cell_type, T in zip((own, other), cell_types, temperatures, strict=True)
             )
+        if materials.has_gaps:
+            contact, least = np.empty(temperatures[0].shape), contact
+            for some, acting in acting_over(self._problem, steps):
+                now = (temperatures[0][some], temperatures[1][some]), (own[some], other[some])
+                contact[some] = with_gap_resistances(self._problem, acting.conditions, cell_types, *now, least)
         resisting = np.isfinite(own) & np.isfinite(other)
         own, other = np.where(resisting, own, 0.0), np.where(resisting, other, 0.0)
         whole = (1.0 - step.nodes[0]) * own + contact + (1.0 + step.nodes[1]) * other

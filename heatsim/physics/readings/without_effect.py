@@ -29,7 +29,7 @@ def contact_areas(problem: HeatProblem) -> list[float]:
 
 def _contacts(problem: HeatProblem) -> Iterator[str]:
     for number, (contact, area) in enumerate(zip(problem.scenario.contacts, contact_areas(problem), strict=True)):
-        if area == 0.0 and contact.resistance > 0.0:
+        if area == 0.0 and contact.constant_resistance != 0.0:
             one, other = map(show, contact.between)
             yield f"contacts.{number} has no effect: {one} and {other} do not touch, or another contact prevails"
 

@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from heatsim.scenario.messages import show
 from heatsim.scenario.tables.boundaries import FACE_TYPES, Boundaries
 from heatsim.scenario.tables.channels import Channel
-from heatsim.scenario.tables.contacts import Contact
+from heatsim.scenario.tables.contacts import Contact, Gap
 from heatsim.scenario.tables.couplings import Bridge, Coupling, Wall
 from heatsim.scenario.tables.domain import AxisCells, Domain, Interval
 from heatsim.scenario.tables.fields import Form
@@ -57,6 +57,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("stl", Stl),
     ("labels", Labels),
     ("[[contacts]]", Contact),
+    ("gap", Gap),
     ("[[layers]]", Layer),
     ("plane", Plane),
     ("[initial]", Initial),

@@ -21,6 +21,7 @@ from heatsim.scenario.tables.surfaces import RegionSurface
 from heatsim.scenario.tables.time import KEYS_OF_EULER
 from heatsim.scenario.values.csv_table import CsvOrigin
 from heatsim.scenario.values.expressions import Expression
+from heatsim.scenario.values.gapfunction import GapFormula
 from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialTable, Orthotropic
 from heatsim.scenario.values.nodetemperature import AT, NODE, NodeTemperature
 from heatsim.scenario.values.surfacefunction import SurfaceFormula, SurfaceTable
@@ -209,7 +210,10 @@ def _plain_in_time(function: TimeFunction, copies: Mapping[Path, str]) -> Any:
         case Constant(value=value):
             return value
         case (
-            Formula(expression=expression) | SpaceFormula(expression=expression) | SurfaceFormula(expression=expression)
+            Formula(expression=expression)
+            | SpaceFormula(expression=expression)
+            | SurfaceFormula(expression=expression)
+            | GapFormula(expression=expression)
         ):
             return expression.text
         case SurfaceTable(table=table):

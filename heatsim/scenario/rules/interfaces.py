@@ -74,6 +74,21 @@ def contacts_differ(scenario: Scenario) -> list[Mistake]:
     return mistakes
 
 
+def layers_have_constant_contacts(scenario: Scenario) -> list[Mistake]:
+    """In a body with layers, contacts have constant resistances."""
+    message = (
+        "in a body with layers, contacts must have a constant resistance or conductance: give one, or make each layer "
+        "a region with cells"
+    )
+    given = [(index, contact) for index, contact in entries(scenario.contacts) if scenario.layers]
+    return [
+        Mistake(f"contacts.{index}", message)
+        for index, contact in given
+        if (contact.conductance is not None or (contact.gap is not None and known(contact.gap.width)))
+        and contact.constant_resistance is None
+    ]
+
+
 def contacts_have_different_columns(scenario: Scenario) -> list[Mistake]:
     """With ``output.region_heat``, each contact has a column of a different name in energy.csv."""
     if not known(scenario.output) or not scenario.output.region_heat:

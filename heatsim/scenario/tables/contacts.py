@@ -1,12 +1,27 @@
-"""Contacts: thermal resistances between materials or regions."""
+"""Contacts: thermal resistances, conductances and gaps between materials or regions."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, PlainValidator
+from pydantic import BaseModel, Field, ModelWrapValidatorHandler, PlainValidator, model_validator
 
-from heatsim.scenario.messages import fault, refuse, show
-from heatsim.scenario.tables.fields import STRICT, ContactResistance, Form
+from heatsim.scenario.messages import fault, missing_key, refuse, show, validate_beside
+from heatsim.scenario.tables.fields import (
+    STRICT,
+    ConductanceOfContact,
+    ContactResistance,
+    Form,
+    Length,
+    Pair,
+    TemperatureRange,
+    read_entries,
+)
+from heatsim.scenario.tables.library import is_of_library, properties_of
 from heatsim.scenario.tables.materials import read_material_name
+from heatsim.scenario.values.gapfunction import GapFormula
+from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialFunction, read_material_function
+from heatsim.scenario.values.quantities import CONDUCTIVITY, GAP_EMISSIVITY, LARGEST
+from heatsim.scenario.values.timefunction import Constant
 
 
 def read_between(value: object) -> tuple[str, str]:
@@ -33,8 +48,69 @@ def read_between(value: object) -> tuple[str, str]:
     return (one, other)
 
 
+def _read_gap_conductivity(value: object) -> float | MaterialFunction:
+    if not is_of_library(value):
+        return read_material_function(value, CONDUCTIVITY)
+    assert isinstance(value, str)
+    try:
+        given = properties_of(f"{value}(T)")["conductivity"]
+    except ValueError:
+        given = properties_of(value)["conductivity"]
+    if isinstance(given, list) and len(set(given)) > 1:
+        raise ValueError(f"got {show(value)}, which conducts differently along x, y and z; a number is expected")
+    return read_material_function(given[0] if isinstance(given, list) else given, CONDUCTIVITY)
+
+
+def _read_emissivities(value: object) -> Pair:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError(f"got {show(value)}; the emissivities of both surfaces are expected, as in [0.8, 0.8]")
+    one, other = read_entries(value, GAP_EMISSIVITY)
+    return one, other
+
+
+class Gap(BaseModel):
+    """A gap of a width in m with a gas or a filling between two surfaces.
+
+    It conducts k(T)/width for each kelvin, with T the mean temperature of both surfaces. With ``emissivities`` it also
+    radiates σ·(T1⁴ − T2⁴)/(1/ε1 + 1/ε2 − 1).
+    """
+
+    model_config = STRICT
+
+    width: Length = Field(examples=['width = "50 um"'], description="Distance of the surfaces")
+    conductivity: Annotated[
+        float | MaterialFunction,
+        PlainValidator(_read_gap_conductivity),
+        CONDUCTIVITY,
+        Form("> 0; a number, a function of T, or `library:NAME`"),
+    ] = Field(
+        examples=['conductivity = "library:helium"'],
+        description="Conductivity of what fills it, at the mean temperature T of both surfaces",
+    )
+    emissivities: (
+        Annotated[Pair, PlainValidator(_read_emissivities), GAP_EMISSIVITY, Form("two numbers > 0, ≤ 1")] | None
+    ) = Field(
+        default=None,
+        examples=["emissivities = [0.8, 0.8]"],
+        description="Emissivities of both surfaces; without them nothing radiates across",
+    )
+
+    @property
+    def exchange_factor(self) -> float:
+        """1/(1/ε1 + 1/ε2 − 1); 0 if nothing radiates."""
+        return 0.0 if self.emissivities is None else 1.0 / (sum(1.0 / each for each in self.emissivities) - 1.0)
+
+
+_KINDS = ("resistance", "conductance", "gap")
+
+
 class Contact(BaseModel):
-    """A resistance in m² K/W wherever two materials touch, two regions, or a material and a region."""
+    """What resists heat wherever two materials touch, two regions, or a material and a region.
+
+    Either a ``resistance`` in m² K/W, a ``conductance`` in W/(m² K), which may depend on T, the mean temperature of
+    both surfaces in K, and on t in s, or a ``gap``. Beyond ``temperature_range`` (K) expressions in T keep their values
+    at its ends.
+    """
 
     model_config = STRICT
 
@@ -44,9 +120,64 @@ class Contact(BaseModel):
             description="What touches. A contact between regions prevails over one between materials",
         )
     )
-    resistance: ContactResistance = Field(examples=["resistance = 1e-5"], description="Resistance wherever they touch")
+    resistance: ContactResistance | None = Field(
+        default=None, examples=["resistance = 1e-5"], description="Resistance wherever they touch"
+    )
+    conductance: ConductanceOfContact | None = Field(
+        default=None,
+        examples=["conductance = 5000.0"],
+        description="Conductance wherever they touch; T is the mean temperature of both surfaces",
+    )
+    gap: Gap | None = Field(
+        default=None,
+        examples=['gap = { width = "50 um", conductivity = "library:helium", emissivities = [0.8, 0.8] }'],
+        description="A gap that conducts and radiates",
+    )
+    temperature_range: TemperatureRange | None = Field(
+        default=None,
+        examples=["temperature_range = [250.0, 1500.0]"],
+        description="Range in which expressions in T hold; beyond it they keep their values at its ends",
+    )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _check_kind(cls, table: Any, validate: ModelWrapValidatorHandler["Contact"]) -> "Contact":
+        faults = []
+        if isinstance(table, Mapping):
+            given = [key for key in _KINDS if key in table]
+            if not given:
+                example = "resistance = 1e-5, conductance = 5000.0 or gap = { width = 50e-6, conductivity = 0.15 }"
+                faults.append(fault(missing_key(example), ("resistance",)))
+            elif len(given) > 1:
+                faults.append(fault(f"got {' and '.join(given)}; write exactly one of {', '.join(_KINDS)}"))
+        return validate_beside(faults, validate, table)
+
+    @model_validator(mode="after")
+    def _check_temperature_range(self) -> "Contact":
+        if self.temperature_range is not None and not self.has_formula:
+            message = f"got {show(list(self.temperature_range))}; there is no expression in T to limit: remove this key"
+            refuse([fault(message, ("temperature_range",))])
+        return self
 
     @property
     def name(self) -> str:
         """Its name in tables: "copper to silicon"."""
         return " to ".join(self.between)
+
+    @property
+    def has_formula(self) -> bool:
+        """Whether it has an expression in T."""
+        of_gap = self.gap is not None and isinstance(self.gap.conductivity, MaterialFormula)
+        return of_gap or isinstance(self.conductance, GapFormula)
+
+    @property
+    def constant_resistance(self) -> float | None:
+        """Its resistance in m² K/W if that never changes; None if it depends on temperatures or on time."""
+        conductance: float | None = None
+        if self.resistance is not None:
+            return self.resistance
+        if isinstance(self.conductance, Constant):
+            conductance = self.conductance.value
+        elif self.gap is not None and self.gap.emissivities is None and isinstance(self.gap.conductivity, float):
+            conductance = self.gap.conductivity / self.gap.width
+        return None if conductance is None else 1.0 / max(conductance, 1.0 / LARGEST)

@@ -14,6 +14,7 @@ from heatsim.scenario.tables.initial import ArrayFile, ImageFile, read_initial
 from heatsim.scenario.values import units
 from heatsim.scenario.values.densities import read_density, read_distribution
 from heatsim.scenario.values.expressions import Expression
+from heatsim.scenario.values.gapfunction import read_gap_conductance
 from heatsim.scenario.values.materialfunction import MaterialFunction
 from heatsim.scenario.values.nodetemperature import AT, NODE, NodeTemperature
 from heatsim.scenario.values.quantities import (
@@ -22,6 +23,7 @@ from heatsim.scenario.values.quantities import (
     AREA,
     COEFFICIENT,
     CONDUCTANCE,
+    CONTACT_CONDUCTANCE,
     CONTACT_RESISTANCE,
     COORDINATE,
     DENSITY,
@@ -167,6 +169,13 @@ def _at_surface(quantity: Quantity) -> PlainValidator:
     return PlainValidator(read)
 
 
+def _of_contact(quantity: Quantity) -> PlainValidator:
+    def read(value: object, info: ValidationInfo) -> TimeFunction:
+        return read_gap_conductance(value, quantity, folder_of(info))
+
+    return PlainValidator(read)
+
+
 def _read_initial(value: object, info: ValidationInfo) -> float | Expression | ArrayFile | ImageFile:
     return read_initial(value, folder_of(info))
 
@@ -262,6 +271,12 @@ TemperatureRange = Annotated[
 ]
 LatentHeat = Annotated[float, _number(LATENT_HEAT), LATENT_HEAT]
 ContactResistance = Annotated[float, _number(CONTACT_RESISTANCE), CONTACT_RESISTANCE]
+ConductanceOfContact = Annotated[
+    TimeFunction,
+    _of_contact(CONTACT_CONDUCTANCE),
+    CONTACT_CONDUCTANCE,
+    AtSurface(),
+]
 Power = Annotated[float, _number(POWER), POWER]
 PowerInTime = Annotated[TimeFunction, _in_time(POWER), POWER]
 PowerDensity = Annotated[

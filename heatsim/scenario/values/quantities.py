@@ -136,6 +136,8 @@ TEMPERATURE_RATE = Quantity("a rate of change of temperature", "K/s", "0.1 mK/s"
 TOLERANCE = Quantity("a temperature difference", "K", "0.1 K", above=0.0)
 LATENT_HEAT = Quantity("a latent heat", "J/kg", "200 kJ/kg", above=0.0)
 CONTACT_RESISTANCE = Quantity("a contact resistance", "m^2 K/W", "10 mm^2 K/W", at_least=0.0)
+CONTACT_CONDUCTANCE = Quantity("the conductance of a contact", "W/(m^2 K)", "5 kW/(m^2 K)", at_least=0.0)
+GAP_EMISSIVITY = Quantity("the emissivity of a surface", "", above=0.0, at_most=1.0)
 POWER = Quantity("a power", "W", "120 W")
 CONDUCTANCE = Quantity("a conductance", "W/K", "12 W/K", above=0.0)
 MASS_FLOW = Quantity("a mass flow", "kg/s", "72 kg/h", above=0.0)

@@ -52,7 +52,7 @@ _RATE, _FLOW, _POWER = "rate", "flow_", "flow_sources"
 def device_bytes(problem: HeatProblem) -> int:
     """Bytes beside both ends of a step: conductances and right-hand sides, vectors, temporary arrays, coarse levels."""
     item, single, double, grid = np.dtype(problem.precision).itemsize, 4, 8, problem.grid
-    finest = 8 * item + 5 * single + (_DOUBLES + _VARYING * problem.materials.varies) * double
+    finest = 8 * item + 5 * single + (_DOUBLES + _VARYING * problem.materials.by_halves) * double
     return finest * grid.cell_count + (5 * item + 3 * single) * coarse_cells(problem)
 
 
@@ -76,7 +76,7 @@ class FieldStages(FieldEnds):
         super().__init__(problem, field, ledger, cells[field.slab.own] if cells.size else cells)
         sweeps = make_sweeps(field)
         self._balance = make_balance(problem, field, cells, changing=True, ledger=ledger.sums.layout)
-        make = VaryingStageEquations if problem.materials.varies else StageEquations
+        make = VaryingStageEquations if problem.materials.by_halves else StageEquations
         self._equations = make(self._balance, problem.precision, sweeps)
         self._newton = NewtonSolver(self._equations, sweeps, most=_MOST_CYCLES)
         self._find_share()

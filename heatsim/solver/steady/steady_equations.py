@@ -290,6 +290,10 @@ class Equations:
     def _on_any_rank(self, condition: bool) -> bool:
         return bool(self._balance.sums.largest(float(condition)))
 
+    def gaps_fall(self) -> bool:
+        """Whether less heat passes any gap where the temperatures beside it differ more. Collective."""
+        return False
+
     def flows(self) -> Flows:
         """Where heat enters and leaves."""
         if self.nodes is not None:
@@ -368,6 +372,10 @@ class VaryingEquations(Equations):
             preconditioner=self._safe,
             nodes=self.nodes,
         )
+
+    def gaps_fall(self) -> bool:
+        """Whether less heat passes any gap where the temperatures beside it differ more. Collective."""
+        return self._on_any_rank(self._linearised.falling)
 
     def take_rises_in(self) -> None:
         """Make the operator of the last system the derivative of the balance, with all slopes."""

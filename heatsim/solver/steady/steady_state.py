@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from heatsim.errors import NotConvergedError
 from heatsim.grid import Grid
 from heatsim.kernels.composite import surface_heat
 from heatsim.kernels.cuda_graphs import record
@@ -77,12 +78,18 @@ def find_steady_state(
     guess = device.xp.zeros(field.deviation.shape)
     guess[field.slab.own] = field.degrees(field.own, slice(None))
     field.halo.exchange(guess)
-    make = VaryingEquations if materials.varies else Equations
+    make = VaryingEquations if materials.by_halves else Equations
     sweeps = make_sweeps(field)
     equations = make(balance, problem.precision, guess, sweeps)
     if equations.nodes is not None:
         equations.nodes.begin(equations.nodes.network.given(StageTimes.of_steps(np.zeros(1), INSTANT)).at(0))
     progress = solve(equations, sweeps, problem.scenario.time.tolerance, stopped)
+    if equations.gaps_fall():
+        raise NotConvergedError(
+            "the steady state that was found may be unstable: less heat passes a gap there where the temperatures of "
+            "both sides differ more, so several states are possible. Follow the body in time with time.method = "
+            '"implicit", or give the contact a conductance that changes over a wider range of temperatures'
+        )
     T = equations.temperature
     flows = equations.flows()
     field.deviation[...] = balance.contents(T)
@@ -121,7 +128,7 @@ def device_bytes(problem: HeatProblem) -> int:
     """
     grid, item, single, double = problem.grid, np.dtype(problem.precision).itemsize, 4, 8
     finest = 5 * item + double + 4 * single
-    if problem.materials.varies:
+    if problem.materials.by_halves:
         finest += _VARYING * double
     elif problem.materials.heated.tables or not all(map(is_linear, problem.boundary.conditions)):
         finest += _RADIATING * double

@@ -355,3 +355,13 @@ def test_options_choose_pictures_as_those_of_render(molten: heatsim.Run) -> None
         with pytest.raises(InputError, match=message) as caught:
             molten.plot(**options)  # type: ignore[arg-type]
         assert caught.value.__notes__ == [f"In Python: {next(iter(options))}=…"]
+
+
+def test_nodes_are_those_of_nodes_csv(tmp_path: Path, done: Path) -> None:
+    text = runs.TEXT.replace("ambient = 280.0", 'ambient = { node = "air" }') + '[[nodes]]\nname = "air"\n'
+    heatsim.Simulation.from_scenario(runs.write(tmp_path, text), output=tmp_path / "run").run()
+    run = opened(tmp_path / "run")
+    assert [*run.nodes.columns] == ["air (K)", *(f"air {heat} (J)" for heat in ("surfaces", "links", "flows", "power"))]
+    assert run.nodes.index[-1] == 10.0
+    with pytest.raises(FolderError, match=r"nodes\.csv: is not there; the run writes it with \[\[nodes\]\]"):
+        _ = opened(done).nodes

@@ -50,7 +50,7 @@ class NodeEquations:
         self._balance, self._exchange = balance, NodeExchange(boundary, balance.sums)
         self.network = self._exchange.network
         self.symmetric = bool((self.network.flows == self.network.flows.T).all())
-        self.exact = self._exchange.linear and self.symmetric and not balance.materials.varies
+        self.exact = self._exchange.linear and self.symmetric and balance.linear
         self._sigma, self._start = 0.0, self.network.temperatures.copy()
         self._given = Given(*np.zeros((3, len(self.network))))
         self._weights: list[Any] = []

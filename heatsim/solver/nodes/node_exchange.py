@@ -20,6 +20,7 @@ from heatsim.physics.conditions.surface_balance import FILM, film_at
 from heatsim.physics.conditions.surface_laws import rise_and_slope
 from heatsim.physics.operator.cell_sums import CellSums
 from heatsim.physics.operator.surface_exchange import BalanceSurface
+from heatsim.scenario import is_linear
 
 Array = NDArray[np.float64]
 
@@ -88,10 +89,7 @@ class NodeExchange:
     def __init__(self, boundary: Boundary, sums: CellSums) -> None:
         assert boundary.network is not None
         self.network, self._of_nodes, self._sums = boundary.network, boundary.of_nodes, sums
-        self.linear = not any(
-            other >= 0 or number in {law.number for law in boundary.laws}
-            for number, (_, other) in self._of_nodes.items()
-        )
+        self.linear = all(is_linear(boundary.conditions[number]) for number in self._of_nodes)
 
     def couples(self, surface: Any) -> bool:
         """Whether any face of a surface exchanges heat with a node."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import runs
-from slab_runs import painted, problem_of, same, stepped
+from slab_runs import painted, problem_of, same, scenario_of, stepped
 from thread_team import on_ranks
 
 from heatsim import Simulation
@@ -12,7 +12,7 @@ from heatsim.errors import Interrupted, ScenarioError
 from heatsim.observers.surfaces import SurfaceStatistic
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
-from heatsim.run.ranks import held_planes
+from heatsim.run.ranks import divide, held_planes
 
 # Rooms at the cuts of two and three ranks: a box, a sphere, and one at an end of z, which wraps. Values vary in space
 # on one of them; a layer lies on the held surface of another.
@@ -136,6 +136,29 @@ def test_refusals_count_the_faces_of_all_ranks() -> None:
     alone = refused(ALONE)
     assert "boundary faces" in alone
     assert on_ranks(3, refused) == [alone] * 3
+
+
+@pytest.mark.parametrize("link", [1, 2, 3])
+def test_nodes_tie_bodies_of_other_ranks(link: int) -> None:
+    """Three bodies in a row, with two rooms of air; where no link ties the air, all ranks refuse them."""
+    text = BODY[: BODY.index("[[regions]]")]
+    for number, z in ((1, 0.04), (2, 0.11)):
+        text += f'[[regions]]\nname = "r{number}"\nmaterial = "void"\n'
+        text += f"box = {{ min = [0.0, 0.0, {z}], max = [0.08, 0.06, {z + 0.02}] }}\n"
+        text += f'[[surfaces]]\nof = "r{number}"\ntype = "convection"\ncoefficient = 8.0\n'
+        text += f'ambient = {{ node = "{number}" }}\n[[nodes]]\nname = "{number}"\n'
+        text += "links = [{ ambient = 300.0, conductance = 2.0 }]\n" * (number == link)
+    scenario = scenario_of(text + '[time]\nmethod = "steady"\n')
+
+    def says(team: Team) -> str:
+        try:
+            divide(HeatProblem.from_scenario(scenario, held_planes(scenario, team)), team)
+        except ScenarioError as error:
+            return str(error)
+        return ""
+
+    assert on_ranks(3, says) == [says(ALONE)] * 3
+    assert ("no steady temperature" in says(ALONE)) == (link == 3)
 
 
 def test_an_interrupted_run_goes_on_to_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

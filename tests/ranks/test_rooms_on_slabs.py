@@ -138,6 +138,25 @@ def test_refusals_count_the_faces_of_all_ranks() -> None:
     assert on_ranks(3, refused) == [alone] * 3
 
 
+@pytest.mark.parametrize("side", ["x_min", "z_max"])
+def test_channels_and_nodes(side: str) -> None:
+    """Along the planes of ranks, and across their cuts; the air of another room has a heat capacity."""
+    text = BODY[: BODY.index("[[surfaces]]")] + BODY[BODY.index("[time]") :]
+    text += '[[surfaces]]\nof = "dome"\ntype = "convection"\ncoefficient = 20.0\nambient = { node = "air" }\n'
+    text += '[[nodes]]\nname = "air"\nheat_capacity = 5.0\ninitial_temperature = 310.0\n'
+    text += f'[[channels]]\nname = "water"\nregion = "hall"\nfrom = "{side}"\ninlet = 290.0\n'
+    problem = problem_of(text + "mass_flow = 1e-3\nspecific_heat = 4000.0\ncoefficient = 90.0\n")
+
+    def nodes(of: HeatProblem, team: Team) -> bytes:
+        state = stepped(of, team)
+        assert of.boundary.network is not None
+        assert abs(of.boundary.network.temperatures - 310.0).min() > 1e-6
+        return of.boundary.network.state.tobytes() + state.field.temperature().tobytes()
+
+    alone = nodes(problem, ALONE)
+    assert on_ranks(2, lambda team: nodes(painted(problem, team), team)) == [alone] * 2
+
+
 @pytest.mark.parametrize("link", [1, 2, 3])
 def test_nodes_tie_bodies_of_other_ranks(link: int) -> None:
     """Three bodies in a row, with two rooms of air; where no link ties the air, all ranks refuse them."""

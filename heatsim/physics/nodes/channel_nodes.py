@@ -111,13 +111,12 @@ def channels_of(scenario: Scenario) -> tuple[ChannelNodes, ...]:
     regions = {region.name: region for region in scenario.regions}
     for index, channel in enumerate(scenario.channels):
         side = FACES.index(channel.from_)
-        borders = scenario.grid.axes[side // 2].borders
-        planes = range(len(borders) - 1)
+        centres = scenario.grid.centres(side // 2)
+        planes = range(len(centres))
         if (ends := extent(regions[channel.region])) is not None:
-            low, high = ends[0][side // 2], ends[1][side // 2]
-            start = int(np.searchsorted(borders, low, side="right")) - 1
-            stop = int(np.searchsorted(borders, high, side="left"))
-            planes = range(max(start, 0), max(min(stop, len(planes)), max(start, 0) + 1))
+            start = min(int(np.searchsorted(centres, ends[0][side // 2])), len(centres) - 1)
+            stop = int(np.searchsorted(centres, ends[1][side // 2], side="right"))
+            planes = range(start, max(stop, start + 1))
         found.append(ChannelNodes(channel, index, first, planes, side // 2, bool(side % 2)))
         first += len(planes)
     return tuple(found)

@@ -165,6 +165,10 @@ def channels_flow_through_void(scenario: Scenario) -> list[Mistake]:
             if channel.name in names:
                 message = f"got {show(channel.name)} a second time; all nodes and channels need different names"
                 mistakes.append(Mistake(f"channels.{index}.name", message))
+            for number, node in entries(scenario.nodes):
+                if known(node.name) and node.name.startswith(f"{channel.name}[") and node.name.endswith("]"):
+                    message = f"got {show(node.name)}; the channel {show(channel.name)} has nodes with such names"
+                    mistakes.append(Mistake(f"nodes.{number}.name", f"{message}: choose another"))
             names.append(channel.name)
         name = channel.region
         if not known(name):

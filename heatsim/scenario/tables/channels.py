@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, PlainValidator, ValidationInfo
+from pydantic import BaseModel, Field, PlainValidator, ValidationInfo, field_validator
 
 from heatsim.scenario.context import folder_of
 from heatsim.scenario.messages import did_you_mean, fault, refuse
@@ -18,6 +18,7 @@ from heatsim.scenario.tables.fields import (
     Text,
     read_text,
 )
+from heatsim.scenario.tables.nodes import column_name
 from heatsim.scenario.values.nodetemperature import NodeTemperature
 from heatsim.scenario.values.quantities import TEMPERATURE
 from heatsim.scenario.values.timefunction import TimeFunction, read_time_function
@@ -31,9 +32,11 @@ class ChannelOutlet(NodeTemperature):
 
 
 def _read_inlet(value: object, info: ValidationInfo) -> TimeFunction:
-    if not isinstance(value, Mapping) or _CHANNEL not in value:
+    unknown = [key for key in value if key != _CHANNEL] if isinstance(value, Mapping) else []
+    if not isinstance(value, Mapping) or not (
+        _CHANNEL in value or any(did_you_mean(str(key), (_CHANNEL,)) for key in unknown)
+    ):
         return read_time_function(value, TEMPERATURE, folder_of(info))
-    unknown = [key for key in value if key != _CHANNEL]
     if unknown:
         refuse([fault(f"unknown key{did_you_mean(str(key), (_CHANNEL,))}", (str(key),)) for key in unknown])
     try:
@@ -66,6 +69,8 @@ class Channel(BaseModel):
     coefficient: CoefficientInTime = Field(
         examples=["coefficient = 5000.0"], description="Heat transfer coefficient between the fluid and the walls"
     )
+
+    _check_name = field_validator("name")(column_name)
 
     @property
     def capacity_rate(self) -> float:

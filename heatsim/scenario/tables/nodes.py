@@ -28,6 +28,13 @@ def _one_of(table: Any, keys: tuple[str, str], example: str) -> list[Any]:
     return [] if given else [fault(missing_key(example), (keys[0],))]
 
 
+def column_name(name: str) -> str:
+    """A name whose column in nodes.csv is none of the others."""
+    if name == "time":
+        raise ValueError('got "time"; this is the name of the first column in nodes.csv: choose another')
+    return name
+
+
 class NodeLink(BaseModel):
     """Heat conducted between a node and another one, or between a node and a given temperature."""
 
@@ -131,12 +138,7 @@ class Node(BaseModel):
         if self.initial_temperature is not None and self.heat_capacity > 0.0:
             yield Constant(self.initial_temperature)
 
-    @field_validator("name", mode="after")
-    @classmethod
-    def _check_name(cls, name: str) -> str:
-        if name == "time":
-            raise ValueError('got "time"; this is the name of the first column in nodes.csv: choose another')
-        return name
+    _check_name = field_validator("name")(column_name)
 
     @model_validator(mode="after")
     def _check_start(self) -> "Node":

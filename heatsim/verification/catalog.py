@@ -2,7 +2,7 @@
 
 from math import pi
 
-from heatsim.verification import answers, bodies, materials, rings
+from heatsim.verification import answers, bodies, materials, nodes, rings
 from heatsim.verification.case import Case, EndState, Quantity, Temperature, everywhere, one_temperature, probes
 
 _CELSIUS = 273.15
@@ -323,6 +323,20 @@ CASES = (
     Case("fuel_pin", "integrated twice", everywhere(rings.fuel_pin), 700.0, 2e-3, order=True),
     Case("hollow_cylinder", "series resistances", everywhere(rings.hollow_cylinder), 160.0, 1e-11, 1e-5),
     Case("graded_wall", "series resistances", everywhere(rings.graded_wall), 44.6, 1e-11, 1e-5),
+    Case("lumped_bodies", "exponentials", nodes.lumped_bodies, 100.0, 5e-4, end=_FLOATS),
+    Case("held_wall_node", "exponential", nodes.heated_air, 70.0, 1e-3, end=EndState(nodes.heated_air, 7e-4)),
+    Case("room_through_a_day", "exponentials", nodes.room_through_a_day, 20.0, 1e-4, end=_CHANGES),
+    Case(
+        "channels_in_series",
+        "Incropera eq. 8.41b",
+        nodes.outlets_in_series,
+        50.0,
+        1e-6,
+        end=EndState(nodes.outlets_in_series, 5e-5),
+    ),
+    Case("channel_uniform_flux", "Incropera eq. 8.40", nodes.uniform_flux, 50.0, 1e-4),
+    Case("counterflow", "Incropera eq. 11.29a", nodes.counterflow, 70.0, 1e-4),
+    Case("corner_of_walls", "conformal mapping", nodes.corner_of_walls, 20.0, 5e-3),
     Case("iso_10211_4", "ISO 10211 case 4", rings.bar_through_insulation, 1.0, 5e-3),
     Case("bestest_gc10a", "IEA BESTEST GC10a", rings.slab_on_ground, 20.0, 5e-3),
 )

@@ -99,9 +99,10 @@ class Network:
     def begin(self) -> None:
         """Set the state at t = 0. Nodes without a heat capacity begin at any temperature."""
         self.state[...], self.going_on = 0.0, None
+        middle = self._middle
         for number, node in enumerate(self.nodes):
             known = node.initial_temperature
-            self.state[number, TEMPERATURE] = self._middle if known is None else known
+            self.state[number, TEMPERATURE] = middle if known is None else known
 
     @property
     def _middle(self) -> float:

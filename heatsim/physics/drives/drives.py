@@ -362,14 +362,9 @@ def _of_nodes(boundary: Boundary) -> Iterator[Drive]:
     """Given temperatures, and powers; a node without a heat capacity passes its power on, to the cells at once."""
     end = boundary.scenario.time.end
     for place, node in enumerate(() if boundary.network is None else boundary.network.nodes):
-        for table, name, values in (
-            ("links", "ambient", [link.ambient for link in node.links]),
-            ("flows", "inlet", [flow.inlet for flow in node.flows]),
-        ):
-            for number, function in enumerate(values):
-                if function is not None and not function.constant:
-                    key = f"nodes.{place}.{table}.{number}.{name}"
-                    yield Drive((key,), (function,), 1.0, False, (0.0, end), end)
+        for name, function in node.functions_in_time:
+            if function is not node.power and not function.constant:
+                yield Drive((f"nodes.{place}.{name}",), (function,), 1.0, False, (0.0, end), end)
         if not node.power.constant:
             key = f"nodes.{place}.power"
             if node.heat_capacity > 0.0:

@@ -63,7 +63,7 @@ class Stability:
         slopes = self.boundary.largest_slopes(self.boundary.scenario.time.end)
         rates = self.boundary.network.rates(areas(self.boundary, self.materials), slopes, self.boundary.of_nodes)
         fastest = int(np.argmax(rates))
-        if rates[fastest] * found.dt <= 1.0:
+        if rates[fastest] == 0.0 or rates[fastest] * found.dt <= 1.0:
             return found
         return StabilityLimit(1.0 / float(rates[fastest]), found.cell, self.boundary.network.names[fastest])
 

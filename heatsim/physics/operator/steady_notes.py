@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from heatsim.physics.conditions.boundary import Boundary
-from heatsim.scenario import Scenario, SpaceFormula, TimeFunction
+from heatsim.scenario import NodeTemperature, Scenario, SpaceFormula, TimeFunction
 from heatsim.scenario.documents.resolved import KEYS_WITHOUT_MEANING
 from heatsim.scenario.values.functions import functions_in_time
 from heatsim.scenario.values.quantities import Quantity
@@ -43,9 +43,12 @@ def _changing(scenario: Scenario) -> Iterator[str]:
         named: list[tuple[TimeFunction, Quantity]] = []
         for name, function, quantity in functions_in_time(condition):
             # Surroundings are the ambient if they are not set.
-            if not function.constant and (function, quantity) not in named:
+            known = function.constant or isinstance(function, NodeTemperature)
+            if not known and (function, quantity) not in named:
                 named.append((function, quantity))
                 yield f"{key}.{name}"
+    for number, node in enumerate(scenario.nodes):
+        yield from (f"nodes.{number}.{name}" for name, function in node.functions_in_time if not function.constant)
     for number, source in enumerate(scenario.sources):
         if not source.scale.constant:
             yield f"sources.{number}.scale"

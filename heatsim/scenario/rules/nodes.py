@@ -95,15 +95,17 @@ def nodes_reach_a_known_temperature(scenario: Scenario) -> list[Mistake]:
 
 def _is_tied(node: Node, steady: bool) -> bool:
     """Whether a node has a temperature of its own."""
-    given = any(link.ambient is not None for link in node.links) or any(flow.inlet is not None for flow in node.flows)
-    return given or (node.heat_capacity > 0.0 and not steady)
+    given = any(link.ambient is not None for _, link in entries(node.links))
+    given = given or any(flow.inlet is not None for _, flow in entries(node.flows))
+    unread = len([*entries(node.links), *entries(node.flows)]) < len(node.links or ()) + len(node.flows or ())
+    return given or unread or not known(node.heat_capacity) or (node.heat_capacity > 0.0 and not steady)
 
 
 def _is_beside(node: Node, reached: set[str], nodes: dict[str, Node]) -> bool:
     """Whether a node takes heat from one of some nodes."""
-    ends = {*(link.node for link in node.links), *(flow.node for flow in node.flows)}
+    ends = {*(link.node for _, link in entries(node.links)), *(flow.node for _, flow in entries(node.flows))}
     return bool(ends & reached) or any(
-        link.node == node.name for name in reached if name in nodes for link in nodes[name].links
+        link.node == node.name for name in reached if name in nodes for _, link in entries(nodes[name].links)
     )
 
 

@@ -131,6 +131,13 @@ class Node(BaseModel):
     )
 
     @property
+    def functions_in_time(self) -> Iterator[tuple[str, TimeFunction]]:
+        """The values that may change in time, with their keys."""
+        yield "power", self.power
+        yield from ((f"links.{n}.ambient", link.ambient) for n, link in enumerate(self.links) if link.ambient)
+        yield from ((f"flows.{n}.inlet", flow.inlet) for n, flow in enumerate(self.flows) if flow.inlet)
+
+    @property
     def known_temperatures(self) -> Iterator[TimeFunction]:
         """The temperatures that the scenario gives: of links and inlets, and the initial one."""
         given = (*(link.ambient for link in self.links), *(flow.inlet for flow in self.flows))

@@ -64,18 +64,18 @@ class Column:
     Attributes:
         kind: FLUID or RADIATION.
         surface: the surface.
+        kind: FLUID or RADIATION.
         slopes: ∂(heat into the cell)/∂u in W/K of each face.
         back: ∂(heat into the node)/∂T in W/K of each face, T: of its cell.
         nodes: the number of the node of each face, −1 without one.
-        of_conditions: the node of each of its conditions that has one, by the number of the condition.
     """
 
     kind: int
     surface: BalanceSurface
+    kind: int
     slopes: Any
     back: Any
     nodes: Any
-    of_conditions: dict[int, int]
 
 
 class NodeExchange:
@@ -144,8 +144,7 @@ class NodeExchange:
                     nodes = surface.xp.full(T.shape, -1)
                     for condition in surface.conditions:
                         nodes[condition.place] = of_conditions.get(condition.number, -1)
-                    slopes, back = part.film * kept, part.back * kept
-                    found.append(Column(part.kind, surface, slopes, back, nodes, of_conditions))
+                    found.append(Column(surface, part.kind, part.film * kept, part.back * kept, nodes))
         return found
 
     def gathered(self, columns: Sequence[Column], changes: Sequence[Any]) -> Array:
@@ -155,13 +154,12 @@ class NodeExchange:
             columns: from :meth:`columns`.
             changes: of the cells of the surface of each column.
         """
-        heat = np.zeros(len(self.network))
-        pairs = [*zip(columns, changes, strict=True)]
-        for kind in {column.kind for column in columns}:
-            watts = self._sums.of_conditions((of.surface, of.back * by) for of, by in pairs if of.kind == kind)
-            for (_, number), more in watts.items():
+        heat, pairs = np.zeros(len(self.network)), [*zip(columns, changes, strict=True)]
+        for kind in (FLUID, RADIATION):
+            every = [(column.surface, column.back * change) for column, change in pairs if column.kind == kind]
+            for (_, number), watts in self._sums.of_conditions(every).items():
                 if (node := self._node(number, kind)) >= 0:
-                    heat[node] += more
+                    heat[node] += watts
         return heat
 
     def _node(self, number: int, kind: int) -> int:

@@ -95,10 +95,10 @@ def nodes_reach_a_known_temperature(scenario: Scenario) -> list[Mistake]:
 
 def _is_tied(node: Node, steady: bool) -> bool:
     """Whether a node has a temperature of its own."""
-    given = any(link.ambient is not None for _, link in entries(node.links))
-    given = given or any(flow.inlet is not None for _, flow in entries(node.flows))
-    unread = len([*entries(node.links), *entries(node.flows)]) < len(node.links or ()) + len(node.flows or ())
-    return given or unread or not known(node.heat_capacity) or (node.heat_capacity > 0.0 and not steady)
+    # One of the ends of a link or flow is given; or none of them could be read.
+    given = any(end.node is None for _, end in (*entries(node.links), *entries(node.flows)))
+    unread = not known(node.heat_capacity, node.links, node.flows, *(node.links or ()), *(node.flows or ()))
+    return given or unread or (node.heat_capacity > 0.0 and not steady)
 
 
 def _is_beside(node: Node, reached: set[str], nodes: dict[str, Node]) -> bool:

@@ -361,7 +361,10 @@ def _of_conditions(boundary: Boundary, warming: Array) -> Iterator[Drive]:
 def _of_nodes(boundary: Boundary) -> Iterator[Drive]:
     """Given temperatures, and powers; a node without a heat capacity passes its power on, to the cells at once."""
     end = boundary.scenario.time.end
-    for place, node in enumerate(() if boundary.network is None else boundary.network.nodes):
+    for place, channel in enumerate(boundary.scenario.channels):
+        if channel.before is None and not channel.inlet.constant:
+            yield Drive((f"channels.{place}.inlet",), (channel.inlet,), 1.0, False, (0.0, end), end)
+    for place, node in enumerate(boundary.scenario.nodes):
         for name, function in node.functions_in_time:
             if function is not node.power and not function.constant:
                 yield Drive((f"nodes.{place}.{name}",), (function,), 1.0, False, (0.0, end), end)

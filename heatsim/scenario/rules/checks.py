@@ -174,9 +174,13 @@ def probes_of_surfaces_have_one(scenario: Scenario) -> list[Mistake]:
                 mistakes.append(Mistake(key, f"{got}; this face is periodic and has no surface"))
         elif has_no_void(scenario):
             mistakes.append(Mistake(key, f"{got}; the scenario has no void, so no surface borders on it"))
-        elif known(scenario.surfaces) and not scenario.channels and all(
-            isinstance(condition, Insulated)
-            for condition in (scenario.boundaries.void, *(each and each.condition for each in scenario.surfaces))
+        elif (
+            known(scenario.surfaces)
+            and not scenario.channels
+            and all(
+                isinstance(condition, Insulated)
+                for condition in (scenario.boundaries.void, *(each and each.condition for each in scenario.surfaces))
+            )
         ):
             message = (
                 f"{got}; surfaces towards void are insulated: give boundaries.void a condition, or remove this key: "

@@ -96,7 +96,8 @@ def nodes_reach_a_known_temperature(scenario: Scenario) -> list[Mistake]:
 def _is_tied(node: Node, steady: bool) -> bool:
     """Whether a node has a temperature of its own."""
     # One of the ends of a link or flow is given; or none of them could be read.
-    given = any(end.node is None for _, end in (*entries(node.links), *entries(node.flows)))
+    others = [*(link.node for _, link in entries(node.links)), *(flow.node for _, flow in entries(node.flows))]
+    given = any(other is None for other in others)
     unread = not known(node.heat_capacity, node.links, node.flows, *(node.links or ()), *(node.flows or ()))
     return given or unread or (node.heat_capacity > 0.0 and not steady)
 

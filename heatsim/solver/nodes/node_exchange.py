@@ -62,7 +62,6 @@ class Column:
     """How the heat into the cells of a surface changes with the temperatures of its nodes.
 
     Attributes:
-        kind: FLUID or RADIATION.
         surface: the surface.
         kind: FLUID or RADIATION.
         slopes: ∂(heat into the cell)/∂u in W/K of each face.
@@ -70,7 +69,6 @@ class Column:
         nodes: the number of the node of each face, −1 without one.
     """
 
-    kind: int
     surface: BalanceSurface
     kind: int
     slopes: Any

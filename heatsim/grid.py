@@ -1,7 +1,7 @@
 """The grid of a box: its shape, and the positions and sizes of its cells."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -65,6 +65,7 @@ class Axis:
         halves: conductivity times the resistance between node and side in m, as ``gains``; shape (n, 2).
         beyond: those of the neighbours, from the same sides to their nodes; at the ends those of the opposite end.
         measures: of volumes in m: the volume of a cell is the product of its three measures; shape (n,).
+        rings: whether the coordinates are radii, and cells whole rings.
     """
 
     uniform: bool
@@ -76,6 +77,7 @@ class Axis:
     halves: Floats
     beyond: Floats
     measures: Floats
+    rings: bool = False
 
     @classmethod
     def equal(cls, n: int, origin: float, size: float) -> "Axis":
@@ -112,21 +114,22 @@ class Axis:
             halves = sides * np.abs(np.log(sides / centres[:, None]))
         # No heat passes the axis; its half cell is as long as it looks.
         halves[sides == 0.0] = centres[0]
-        return cls._of(planes, centres, 2.0 * np.pi * sides / measures[:, None], halves, measures)
+        return cls._of(planes, centres, 2.0 * np.pi * sides / measures[:, None], halves, measures, rings=True)
 
     @classmethod
-    def _of(cls, borders: Floats, centres: Floats, gains: Floats, halves: Floats, measures: Floats) -> "Axis":
+    def _of(
+        cls, borders: Floats, centres: Floats, gains: Floats, halves: Floats, measures: Floats, rings: bool = False
+    ) -> "Axis":
         widths = np.diff(borders)
         beyond = np.column_stack((np.roll(halves[:, 1], 1), np.roll(halves[:, 0], -1)))
         spacing = float(borders[-1] - borders[0]) / len(widths)
-        return cls(False, spacing, borders, centres, widths, gains, halves, beyond, measures)
+        return cls(False, spacing, borders, centres, widths, gains, halves, beyond, measures, rings)
 
     def some(self, planes: NDArray[np.integer]) -> "Axis":
         """The axis with these planes only, in this order; ``borders`` are those from their first one on."""
-        arrays = (self.centres, self.widths, self.gains, self.halves, self.beyond, self.measures)
-        widths = self.widths[planes]
-        borders = np.append(0.0, np.cumsum(widths)) + self.borders[planes[0]]
-        return Axis(self.uniform, self.spacing, borders, *(values[planes] for values in arrays))
+        names = ("centres", "widths", "gains", "halves", "beyond", "measures")
+        borders = np.append(0.0, np.cumsum(self.widths[planes])) + self.borders[planes[0]]
+        return replace(self, borders=borders, **{name: getattr(self, name)[planes] for name in names})
 
     def __len__(self) -> int:
         return len(self.widths)
@@ -166,6 +169,48 @@ class Axis:
             return np.zeros((0, 6), dtype=precision)
         columns = self.link_factors, 1.0 / self.half_factors, self.gain_factors
         return np.ascontiguousarray(np.hstack(columns).astype(precision))
+
+    def ways(self, planes: NDArray[np.integer], side: int, start: Any, end: Any) -> Floats:
+        """Resistances between two places in cells over those of the half cells towards a side.
+
+        Args:
+            planes: of the cells.
+            side: −1 or 1, towards smaller or larger coordinates.
+            start: one place in half cells from the centres, −1 to 1.
+            end: the other one.
+        """
+        ways: Floats = np.abs(np.subtract(end, start) + np.zeros(planes.shape))
+        if not self.rings:
+            return ways
+        inner, outer, at_side = (
+            self.centres[planes] + place * self.widths[planes] / 2.0
+            for place in (np.minimum(start, end), np.maximum(start, end), side)
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logarithms = np.log(outer / inner) / np.abs(np.log(at_side / self.centres[planes]))
+        return np.asarray(np.where(at_side > 0.0, logarithms, ways))  # no heat passes the axis
+
+    def pieces(self, lines: Floats) -> tuple[Floats, Floats]:
+        """The parts of the cells that lie between neighbouring lines, and their lengths in mean widths.
+
+        ``lines``: ascending, counted in cells; the borders and centres of all cells are among them. A length is
+        conductivity times resistance for the area of the side of the same half cell.
+        """
+        middles = (lines[1:] + lines[:-1]) / 2.0
+        cell = np.floor(middles).astype(np.intp)
+        parts = np.diff(lines)
+        lengths = parts * (self.widths / self.spacing)[cell]
+        if not self.rings:
+            return parts, lengths
+        radii = self.coordinates(lines)
+        side = self.borders[cell + (middles - cell > 0.5)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            around = side * np.log(radii[1:] / radii[:-1]) / self.spacing
+        return np.pi * np.diff(radii**2) / self.measures[cell], np.where(side > 0.0, around, lengths)
+
+    def around(self, border: int) -> float:
+        """The length in m of the circle at a border between planes of cells; 1 if coordinates are no radii."""
+        return 2.0 * float(np.pi * self.borders[border]) if self.rings else 1.0
 
     def places(self, coordinates: Any) -> Any:
         """Coordinates in m, counted in cells from the first border: linear within each cell and beyond both ends."""

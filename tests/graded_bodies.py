@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Document = dict[str, Any]
+Cell = tuple[int, int, int]  # z, y, x
 
 _HELD = 1e300  # W/(m² K): a film without resistance
 
@@ -55,10 +56,14 @@ class Equations:
 class GradedBody:
     """A random scenario of boxes whose sides lie between cells, with its equations.
 
+    In `_half` sides are faces of the box or towards void; in `_link` they are between two cells.
+
     Attributes:
         document: the scenario.
         equations: the same as matrices.
     """
+
+    _of_regions = ("two", "one", "void")
 
     def __init__(self, seed: int, axial: bool = False, end: float = 50.0) -> None:
         self._random = random = np.random.default_rng(seed)
@@ -80,8 +85,12 @@ class GradedBody:
         self._contact = 10.0 ** random.uniform(-6.0, -2.0) if random.random() < 0.5 else 0.0
         self._conditions = self._random_conditions(inner)
         self._power = float(random.uniform(-30.0, 60.0)) if self._regions and random.random() < 0.7 else 0.0
+        self._prepare()
         self.document = self._document(inner, end)
         self.equations = self._equations()
+
+    def _prepare(self) -> None:
+        """Add what other bodies have."""
 
     def _random_widths(self, n: int) -> Array:
         kind = self._random.random()
@@ -115,7 +124,7 @@ class GradedBody:
         if self._axial:
             low[1], high[1] = -1.0, 1.0
         where = tuple(reversed(place))
-        material = str(self._random.choice(["two", "one", "void"]))
+        material = str(self._random.choice(self._of_regions))
         if material == "void" and number == 0 and self._names[where].size == self._names.size:
             material = "two"
         self._names[where], self._owner[where] = material, number
@@ -180,7 +189,7 @@ class GradedBody:
         left = [n for n in range(len(self._regions)) if ((self._owner == n) & (self._names != "void")).any()]
         return left[-1] if left else None
 
-    def _half(self, axis: int, cell: tuple[int, int, int], side: int) -> float:
+    def _half(self, axis: int, cell: Cell, side: int) -> float:
         """K/W between the node of a cell and the middle of its side."""
         z, y, x = cell
         conductivity = self._materials[str(self._names[cell])]["conductivity"]
@@ -191,7 +200,7 @@ class GradedBody:
             return float(log(ratio) / (2.0 * pi * k * self._widths[2][z]))
         return float(0.5 * self._widths[axis][(x, y, z)[axis]] / (k * self._area(axis, cell, side)))
 
-    def _area(self, axis: int, cell: tuple[int, int, int], side: int) -> float:
+    def _area(self, axis: int, cell: Cell, side: int) -> float:
         z, y, x = cell
         dx, dy, dz = self._widths[0][x], self._widths[1][y], self._widths[2][z]
         if self._axial:
@@ -199,7 +208,7 @@ class GradedBody:
             return float(2.0 * pi * (high if side else low) * dz if axis == 0 else pi * (high**2 - low**2))
         return float((dy * dz, dx * dz, dx * dy)[axis])
 
-    def _volume(self, cell: tuple[int, int, int]) -> float:
+    def _volume(self, cell: Cell) -> float:
         return self._area(2, cell, 0) * float(self._widths[2][cell[0]])
 
     def _equations(self) -> Equations:
@@ -225,17 +234,18 @@ class GradedBody:
                 self._add_side(matrix, heat, numbers, cell, axis, side)
         return Equations(capacity, matrix, heat, places, volumes)
 
-    def _add_side(
-        self, matrix: Array, heat: Array, numbers: NDArray[Any], cell: tuple[int, int, int], axis: int, side: int
-    ) -> None:
+    def _link(self, axis: int, cell: Cell, side: int, other: Cell) -> float:
+        contact = self._contact / self._area(axis, cell, side) if self._names[cell] != self._names[other] else 0.0
+        return 1.0 / (self._half(axis, cell, side) + contact + self._half(axis, other, 1 - side))
+
+    def _add_side(self, matrix: Array, heat: Array, numbers: NDArray[Any], cell: Cell, axis: int, side: int) -> None:
         own, beside = numbers[cell], list(cell)
         beside[2 - axis] += 1 if side else -1
         face = f"{'xyz'[axis]}_{('min', 'max')[side]}"
         area, other = self._area(axis, cell, side), (beside[0], beside[1], beside[2])
         if 0 <= beside[2 - axis] < self._shape[2 - axis]:
             if numbers[other] >= 0:
-                contact = self._contact / area if self._names[cell] != self._names[other] else 0.0
-                link = 1.0 / (self._half(axis, cell, side) + contact + self._half(axis, other, 1 - side))
+                link = self._link(axis, cell, side, other)
                 matrix[own, own] += link
                 matrix[own, numbers[other]] -= link
                 return
@@ -250,3 +260,121 @@ class GradedBody:
         link = 1.0 / (self._half(axis, cell, side) + 1.0 / film)
         matrix[own, own] += link
         heat[own] += link * condition.get("ambient", condition.get("value"))
+
+
+class LayeredBody(GradedBody):
+    """The same without void, with one layer between planes of cells or on a face that is not held.
+
+    It covers whole cells and belongs to those below its plane, at the lowest plane to those above it. Their temperature
+    is that of the layer; a part of what they have in their centre goes to the cells behind them: see layer_layout.py.
+    """
+
+    _of_regions = ("two", "one")
+
+    def _prepare(self) -> None:
+        random, counts = self._random, [len(widths) for widths in self._widths]
+        self._across = int(random.choice([axis for axis in range(3) if counts[axis] > 1]))
+        lowest = 1 if self._axial and self._across == 0 and self._borders[0][0] == 0.0 else 0
+        plane = int(random.integers(lowest, counts[self._across] + 1))
+        self._at, self._up = float(self._borders[self._across][plane]), int(plane > 0)
+        self._row = plane - self._up
+        self._behind = self._row + 1 - 2 * self._up
+        face = f"{'xyz'[self._across]}_{'max' if self._up else 'min'}"
+        if plane in (0, counts[self._across]) and self._conditions.get(face, {}).get("type") == "temperature":
+            self._conditions[face] = {"type": "convection", "coefficient": 300.0, "ambient": 350.0}
+        self._materials["sheet"] = self._material()
+        k = self._materials["sheet"]["conductivity"]
+        self._k = np.array(k if isinstance(k, list) else [k] * 3)
+        widths = self._widths[self._across][max(plane - 1, 0) : plane + 1]
+        self._thickness = float(widths.min() * random.uniform(0.01, 0.9))
+        self._covered = [slice(0, n) for n in counts]
+        for axis in {0, 1, 2} - {self._across}:
+            first = int(random.integers(0, counts[axis]))
+            self._covered[axis] = slice(first, int(random.integers(first, counts[axis])) + 1)
+        self._covered[self._across] = slice(self._row, self._row + 1)
+
+    def _document(self, inner: float, end: float) -> Document:
+        along = [axis for axis in range(3) if axis != self._across]
+        low = [float(self._borders[axis][self._covered[axis].start]) for axis in along]
+        high = [float(self._borders[axis][self._covered[axis].stop]) for axis in along]
+        if self._axial:
+            low[along.index(1)], high[along.index(1)] = -0.5, 0.5
+        plane = {"axis": "xyz"[self._across], "at": self._at, "rectangle": {"min": low, "max": high}}
+        layer = {"material": "sheet", "thickness": self._thickness, "plane": plane}
+        return {**super()._document(inner, end), "layers": [layer]}
+
+    def _has(self, cell: Cell) -> bool:
+        return all(each.start <= cell[2 - axis] < each.stop for axis, each in enumerate(self._covered))
+
+    def _at_row(self, cell: Cell, row: int) -> Cell:
+        place = list(cell)
+        place[2 - self._across] = row
+        return place[0], place[1], place[2]
+
+    def _share(self, cell: Cell) -> float:
+        """The part that goes from a cell to the one behind it."""
+        if not self._has(cell) or not 0 <= self._behind < len(self._widths[self._across]):
+            return 0.0
+        away, behind = 1 - self._up, self._at_row(cell, self._behind)
+        return super()._half(self._across, cell, self._up) * self._link(self._across, cell, away, behind)
+
+    def _along(self, axis: int, cell: Cell, start: float, end: float) -> float:
+        """W/K of the layer along an axis from a coordinate to another."""
+        over = self._k[axis] * self._thickness
+        if self._axial and axis == 0:
+            return float(2.0 * pi * over / log(end / start))
+        (third,) = {0, 1, 2} - {axis, self._across}
+        wide = 2.0 * pi * self._at if self._axial else self._widths[third][cell[2 - third]]
+        return float(over * wide / (end - start))
+
+    def _half(self, axis: int, cell: Cell, side: int) -> float:
+        half, front = super()._half(axis, cell, side), self._at_row(cell, self._row)
+        if axis == self._across:
+            if not self._has(cell):
+                return half
+            through = self._thickness / (self._k[axis] * self._area(axis, cell, side))
+            return through if side == self._up else half + super()._half(axis, cell, self._up)
+        if self._has(cell):
+            low, high = self._borders[axis][cell[2 - axis] : cell[2 - axis] + 2]
+            centre = 0.5 * (low + high)
+            along = self._along(axis, cell, centre, high) if side else self._along(axis, cell, low, centre)
+            return 1.0 / ((1.0 - self._share(cell)) / half + along)
+        if cell[2 - self._across] == self._behind and self._has(front):
+            return 1.0 / (1.0 / half + self._share(front) / super()._half(axis, front, side))
+        return half
+
+    def _link(self, axis: int, cell: Cell, side: int, other: Cell) -> float:
+        pair = ((cell, side), (other, 1 - side))
+        contact = self._contact / self._area(axis, cell, side) if self._names[cell] != self._names[other] else 0.0
+        if axis == self._across:
+            return 1.0 / (contact + sum(self._half(axis, *each) for each in pair))
+        link = 1.0 / (contact + sum(super(LayeredBody, self)._half(axis, *each) for each in pair))
+        front, beyond = (self._at_row(each, self._row) for each in (cell, other))
+        share = max(self._share(front), self._share(beyond))
+        if cell == front:
+            link *= 1.0 - share
+            if self._has(cell) and self._has(other):
+                at = sorted(
+                    0.5 * self._borders[axis][each[2 - axis] : each[2 - axis] + 2].sum() for each in (cell, other)
+                )
+                link += self._along(axis, cell, *at)
+        elif cell[2 - self._across] == self._behind and share > 0.0:
+            differ = self._names[front] != self._names[beyond]
+            before = self._contact / self._area(axis, front, side) if differ else 0.0
+            before += super()._half(axis, front, side) + super()._half(axis, beyond, 1 - side)
+            link += share / before
+        return link
+
+    def _equations(self) -> Equations:
+        found, axis = super()._equations(), self._across
+        sheet = self._materials["sheet"]
+        for cell in np.ndindex(*self._shape):
+            if self._has(cell):
+                own = np.ravel_multi_index(cell, self._shape)
+                share, material = self._share(cell), self._materials[str(self._names[cell])]
+                moved = share * material["density"] * material["specific_heat"] * self._volume(cell)
+                sheet_area = self._area(axis, cell, self._up)
+                found.capacity[own] += sheet["density"] * sheet["specific_heat"] * self._thickness * sheet_area - moved
+                if share:
+                    found.capacity[np.ravel_multi_index(self._at_row(cell, self._behind), self._shape)] += moved
+        return found

@@ -177,8 +177,7 @@ def _layers(problem: HeatProblem) -> Iterator[str]:
     """Each layer with its area, without the part over void."""
     scenario = problem.scenario
     for number, layer in enumerate(scenario.layers):
-        (u_low, v_low), (u_high, v_high) = layer.plane.corners(scenario.grid)
-        whole, laid = (u_high - u_low) * (v_high - v_low), problem.materials.layering.areas[number]
+        whole, laid = layer.plane.area(scenario.grid), problem.materials.layering.areas[number]
         over_void = f" of {area(whole)}, the rest lies over void" if laid < whole * _LAID else ""
         yield (
             f"layer        {layer.name}: {length(layer.thickness)} of {layer.material} at {layer.plane.axis} = "

@@ -99,9 +99,10 @@ class _Layout:
 
         The temperature in the centre lies between those of both nodes, by the resistances between them.
         """
-        node = np.abs(self.node[self._places(cells), sheet.axis])
+        node = self.node[self._places(cells), sheet.axis]
         lower = np.where(conduct, cells if sheet.side < 0 else behind, cells)
-        share = node * self._matter.halves(sheet.axis, cells, sheet.side) / self._resistances(3 * lower + sheet.axis)
+        from_centre = self._matter.between(sheet.axis, cells, -sheet.side, 0.0, node)
+        share = from_centre / self._resistances(3 * lower + sheet.axis)
         moved = np.zeros(sheet.covered.shape)
         moved[sheet.covered] = np.where(conduct, share, 0.0)
         return moved
@@ -158,16 +159,21 @@ class _Layout:
         links += change
 
     def halves(self) -> Array:
-        """Resistances between nodes and surfaces; for cells without a surface along an axis those of the body."""
+        """Resistances between nodes and surfaces, or of the body along axes without; as if for upper surfaces."""
         found = np.stack([self._matter.halves(axis, self.cells, 1) for axis in range(3)], axis=1)
         for sheet, own in zip(self._sheets, self._own, strict=True):
             cells = own[sheet.covered]
-            places, plain = self._places(cells), self._matter.halves(sheet.axis, cells, sheet.side)
-            left = 1.0 - sheet.side * self.node[places, sheet.axis]
+            places, axis, side = self._places(cells), sheet.axis, sheet.side
+            node = self.node[places, axis]
+            towards, away = (self._matter.between(axis, cells, of, node, of) for of in (side, -side))
             # A cell between two surfaces has the resistance of the sheet once, a half of it towards each.
-            both = ~self._matter.beside(sheet.axis, cells, -sheet.side)[1]
-            outwards = self._covering(sheet, cells) * np.where(both, 0.5, 1.0) + left * plain
-            found[places, sheet.axis] = np.where(self._at_end(sheet, cells), outwards, (2.0 - left) * plain)
+            both = self._at_surface(axis, cells).all(axis=0)
+            whole = self._ways(axis, cells, side, -1.0, 1.0)
+            outwards = self._covering(sheet, cells) / np.where(both, whole, 1.0) + towards
+            outwards, inwards = (
+                of_side / self._matter.over_upper(axis, cells, of) for of_side, of in ((outwards, side), (away, -side))
+            )
+            found[places, axis] = np.where(self._at_end(sheet, cells), outwards, inwards)
         plain = found.copy()
         for sheet, own, moved in zip(self._sheets, self._own, self._moved, strict=True):
             for place in (0, 1):
@@ -208,7 +214,7 @@ class _Layout:
             some = faces % 3 == axis
             for cells, side in ((low[some], 1), (high[some], -1)):
                 node = values_of(cells, self.cells, self.node[:, axis])
-                found[some] += (1.0 - side * node) * self._matter.halves(axis, cells, side)
+                found[some] += self._matter.between(axis, cells, side, node, side)
         return found
 
     def _through(self, sheet: Sheet, resistance: Array, some: Mask) -> Array:
@@ -235,15 +241,17 @@ class _Layout:
         """
         numbers, conduct = self._pairs(sheet, own, place)
         some = conduct & (sheet.covered | np.roll(sheet.covered, -1, axis=1 - place))
-        node = values_of(own, self.cells, self.node[:, sheet.along[place]])
+        axis, along_rows = sheet.along[place], 1 - place
+        node = values_of(own, self.cells, self.node[:, axis])
         part = np.zeros(sheet.covered.shape)
         part[sheet.covered] = held
-        width = sheet.widths[place] if place == 0 else sheet.widths[place][:, None]
-        node_beside, part_beside = (np.roll(of, -1, axis=1 - place) for of in (node, part))
-        width_beside = np.roll(width, -1, axis=-1 if place == 0 else 0)
-        to_face = (0.5 - node / 2.0) * (1.0 - np.maximum(part - part_beside, 0.0)) * width
-        to_face_beside = (0.5 + node_beside / 2.0) * (1.0 - np.maximum(part_beside - part, 0.0)) * width_beside
-        distance = (to_face + to_face_beside) / (0.5 * width + 0.5 * width_beside)
+        lower, upper = sheet.widths[place] if place == 0 else sheet.widths[place][:, :, None]
+        below, above = (0.5 * self._ways(axis, own, side, node, side) for side in (-1, 1))
+        below, part_beside = (np.roll(of, -1, axis=along_rows) for of in (below, part))
+        lower = np.roll(lower, -1, axis=0)
+        to_face = above * (1.0 - np.maximum(part - part_beside, 0.0)) * upper
+        to_face_beside = below * (1.0 - np.maximum(part_beside - part, 0.0)) * lower
+        distance = (to_face + to_face_beside) / (0.5 * upper + 0.5 * lower)
         conductance = sheet.between_nodes(place) / np.maximum(distance, 0.5)
         links[np.searchsorted(faces, numbers[some])] += conductance[some] / self._face_area(sheet, place)
 
@@ -253,8 +261,9 @@ class _Layout:
         behind, conduct = self._matter.beside(sheet.axis, cells, -sheet.side)
         surface, surface_behind = (self._at_surface(axis, of) for of in (cells, behind))
         halves = sheet.in_half_cells(place)[:, sheet.covered] / self._face_area(sheet, place)
+        halves *= np.stack([self._matter.over_upper(axis, cells, side) for side in (-1, 1)])
         node = self.node[places, axis]
-        distance = np.stack((1.0 + node, 1.0 - node))
+        distance = np.stack([self._ways(axis, cells, side, node, side) for side in (-1, 1)])
         # Where another layer lies on that surface, the node is there already.
         halves *= np.where(surface & (distance > 2.0 * DEPTH), 1.0 / np.maximum(distance, DEPTH), 0.0)
         # A cell between two surfaces has the mean conductance of both halves.
@@ -266,16 +275,25 @@ class _Layout:
         found[places, axis] = 1.0 / (1.0 / found[places, axis] + going)
 
     def _at_surface(self, axis: int, cells: Indices) -> Mask:
-        """Whether cells have a surface on their lower and on their upper side along an axis; shape (2, n)."""
-        return np.array([~self._matter.beside(axis, cells, side)[1] for side in (-1, 1)])
+        """Whether cells have a surface on their lower and on their upper side along an axis; shape (2, n).
+
+        An axis of symmetry is no surface.
+        """
+        ends = np.array([~self._matter.beside(axis, cells, side)[1] for side in (-1, 1)])
+        return ends & (self._matter.grid.axes[axis].gains[self._matter.planes_of(axis, cells)].T > 0.0)
+
+    def _ways(self, axis: int, cells: Indices, side: int, start: Array | float, end: Array | float) -> Array:
+        """Between two places in cells, in half cells towards a side; see ``Axis.ways``."""
+        return self._matter.grid.axes[axis].ways(self._matter.planes_of(axis, cells), side, start, end)
 
     def _face_area(self, sheet: Sheet, place: int) -> float:
         """The factor from W/K of squares to W/(m² K) of the faces of cells along an axis of the plane, as a divisor."""
         return self._matter.grid.mean_spacing[sheet.along[place]] * self._size_across(sheet)
 
     def _size_across(self, sheet: Sheet) -> float:
-        """The size in m of a sheet's cells across it."""
-        return float(self._matter.grid.axes[sheet.axis].measures[sheet.own])
+        """The size in m of a sheet's cells across it: volume over area of the sheet."""
+        across = self._matter.grid.axes[sheet.axis]
+        return float(across.measures[sheet.own]) / across.around(sheet.own + (sheet.side > 0))
 
     def _over_behind(self, sheet: Sheet) -> float:
         """The size of a sheet's cells across it over that of the cells behind them."""

@@ -10,8 +10,8 @@ from itertools import groupby
 import numpy as np
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.grid import AXES, Grid
-from heatsim.physics.layers.sheets import Mask, Sheet
+from heatsim.grid import AXES, Axis, Grid
+from heatsim.physics.layers.sheets import Array, Mask, Sheet
 from heatsim.scenario import Layer, Scenario
 from heatsim.scenario.messages import show
 from heatsim.scenario.tables.layers import side_of
@@ -148,18 +148,25 @@ def _doubly_taken(scenario: Scenario, sheets: Sequence[Sheet], sheet: Sheet) -> 
             yield Mistake(f"layers.{sheet.layers[0]}.plane", message)
 
 
+def _half_widths(axis: Axis) -> Array:
+    widths = axis.widths / axis.spacing
+    return axis.half_factors.T if axis.rings else np.stack((widths, widths))
+
+
 def _sheet(scenario: Scenario, axis: int, index: int, side: int, numbers: Sequence[int], own: Mask) -> Sheet:
     grid, layers = scenario.grid, [scenario.layers[number] for number in numbers]
     along = layers[0].plane.along
-    widths_u, widths_v = (grid.axes[of].widths / grid.axes[of].spacing for of in along)
     edges = np.array([_edges(layer, grid) for layer in layers])
     u, v = (
         np.unique(np.concatenate((np.arange(2 * grid.cells[of] + 1) / 2.0, edges[:, place].reshape(-1))))
         for place, of in enumerate(along)
     )
+    (parts_u, lengths_u), (parts_v, lengths_v) = (
+        grid.axes[of].pieces(lines) for of, lines in zip(along, (u, v), strict=True)
+    )
     conductance = np.zeros((2, len(v) - 1, len(u) - 1))
     resistance, capacity = np.zeros(conductance.shape[1:]), np.zeros(conductance.shape[1:])
-    areas = []
+    areas, circle = [], grid.axes[axis].around(index)
     for layer, ((first_u, last_u), (first_v, last_v)) in zip(layers, edges.tolist(), strict=True):
         here = (
             slice(*np.searchsorted(v, (first_v, last_v)).tolist()),
@@ -172,13 +179,11 @@ def _sheet(scenario: Scenario, axis: int, index: int, side: int, numbers: Sequen
         conductance[1][here] += k[along[1]] * t
         resistance[here] += t / k[axis]
         capacity[here] += material.density * material.specific_heat_at(0.0) * t
-        parts_u, parts_v = (
-            np.diff(np.clip(np.arange(grid.cells[of] + 1.0), first, last)) * width
-            for of, width, first, last in zip(
-                along, (widths_u, widths_v), (first_u, first_v), (last_u, last_v), strict=True
-            )
+        laid_u, laid_v = (
+            np.bincount(lines[:-1][some].astype(np.intp), parts[some], grid.cells[of]) * grid.axes[of].volume_factors
+            for of, lines, parts, some in zip(along, (u, v), (parts_u, parts_v), here[::-1], strict=True)
         )
-        areas.append(float(parts_v @ own @ parts_u) * grid.mean_volume / grid.mean_spacing[axis])
+        areas.append(float(laid_v @ own @ laid_u) * grid.mean_volume / grid.mean_spacing[axis] * circle)
     plane = (index - (side > 0)) % grid.cells[axis]
     return Sheet(
         axis=axis,
@@ -186,7 +191,9 @@ def _sheet(scenario: Scenario, axis: int, index: int, side: int, numbers: Sequen
         side=side,
         layers=tuple(numbers),
         lines=(u, v),
-        widths=(widths_u, widths_v),
+        parts=(parts_u, parts_v),
+        lengths=(lengths_u, lengths_v),
+        widths=(_half_widths(grid.axes[along[0]]), _half_widths(grid.axes[along[1]])),
         conductance=conductance,
         resistance=resistance,
         capacity=capacity,

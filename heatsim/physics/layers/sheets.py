@@ -28,7 +28,9 @@ class Sheet:
         side: the side of these cells on which the plane lies: 1 above them, −1 below.
         layers: numbers of the layers.
         lines: coordinates in cells of the lines between rectangles along both axes of the plane, in the order x, y, z.
-        widths: of the cells along both axes, over their means.
+        parts: of their cells that lie between these lines, along both axes.
+        lengths: of these parts in mean widths of a cell; see ``Axis.pieces``.
+        widths: of the lower and the upper half of the cells along both axes, over half their means, shape (2, n).
         conductance: along the two axes in W/K, shape (2, nv, nu) of the rectangles.
         resistance: across in m² K/W, shape (nv, nu).
         capacity: heat capacity in J/(m² K), shape (nv, nu).
@@ -41,6 +43,8 @@ class Sheet:
     side: int
     layers: tuple[int, ...]
     lines: tuple[Array, Array]
+    parts: tuple[Array, Array]
+    lengths: tuple[Array, Array]
     widths: tuple[Array, Array]
     conductance: Array
     resistance: Array
@@ -56,8 +60,7 @@ class Sheet:
 
     def cell_means(self, values: Array) -> Array:
         """The means over the cells of the plane of values of the rectangles."""
-        for dimension, lines in ((1, self.lines[0]), (0, self.lines[1])):
-            width = np.diff(lines)
+        for dimension, lines, width in zip((1, 0), self.lines, self.parts, strict=True):
             weighted = values * (width if dimension == 1 else width[:, None])
             starts = np.searchsorted(lines, np.arange(lines[-1]))
             values = np.add.reduceat(weighted, starts, axis=dimension)
@@ -83,9 +86,8 @@ class Sheet:
     def _of_rows(self, place: int, of: Callable[[Array, Array, Array], Array]) -> Array:
         """The means over cells of conductances of rows of rectangles along an axis."""
         u, v = self.lines if place == 0 else self.lines[::-1]
-        lengths = np.diff(u) * self.widths[place][self.cell_of(place)]
-        rows = of(u, lengths, self.conductance[place] if place == 0 else self.conductance[place].T)
-        width = np.diff(v)[:, None]
+        rows = of(u, self.lengths[place], self.conductance[place] if place == 0 else self.conductance[place].T)
+        width = self.parts[1 - place][:, None]
         means = np.add.reduceat(width * rows, np.searchsorted(v, np.arange(v[-1])), axis=-2)
         return np.asarray(means if place == 0 else np.swapaxes(means, -1, -2))
 

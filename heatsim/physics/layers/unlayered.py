@@ -45,6 +45,16 @@ class Unlayered:
         factors = self.grid.axes[axis].half_factors[self.planes_of(axis, cells), int(side > 0)]
         return np.asarray(self.half[axis, self.material_of(cells)] * factors)
 
+    def between(self, axis: int, cells: Indices, side: int, start: Array | float, end: Array | float) -> Array:
+        """Resistances between two places in cells, in m² K/W for the area of their side; see ``Axis.ways``."""
+        ways = self.grid.axes[axis].ways(self.planes_of(axis, cells), side, start, end)
+        return np.asarray(ways * self.halves(axis, cells, side))
+
+    def over_upper(self, axis: int, cells: Indices, side: int) -> Array:
+        """Half cells towards a side (−1 or 1) over those towards the upper side, as resistances for their areas."""
+        factors = self.grid.axes[axis].half_factors[self.planes_of(axis, cells)]
+        return np.asarray(factors[..., int(side > 0)] / factors[..., 1])
+
     def planes_of(self, axis: int, cells: Indices) -> Indices:
         """The planes of cells across an axis."""
         return np.asarray(cells // int(np.prod(self.grid.cells[:axis])) % self.grid.cells[axis])

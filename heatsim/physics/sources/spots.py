@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import FACES
+from heatsim.grid import FACES, Axis
 from heatsim.physics.sources.error_function import error_function
 from heatsim.physics.sources.passing import passing_times
 from heatsim.scenario import Beam, Constant, Periodic, Scenario, Source, TimeFunction, face_axes
@@ -186,13 +186,16 @@ def weights_along(scenario: Scenario, beam: Beam, axis: int, centre: Array) -> t
 
     Returns:
         The first cell of each window, shape (n,), and the fraction of the power in each cell, divided by the length of
-        the cell, in 1/m, shape (n, cells of the window).
+        the cell, in 1/m, shape (n, cells of the window). In axial domains the spot is around the axis, and its weights
+        along the radius are divided by the areas of rings, in 1/m².
     """
     cells = scenario.grid.axes[axis]
     count = window(scenario, beam, axis)
     centre, which = np.unique(centre, return_inverse=True)  # beams usually move along one axis at a time
     start = np.clip(np.floor(cells.places(centre - REACH * beam.radius)), 0, len(cells) - count).astype(np.int32)
     images, scale = _images(scenario, beam, axis), sqrt(2.0) / _radius(scenario, beam, axis)
+    if scenario.grid.radial:
+        return start[which], (_of_rings(cells, beam.radius, count) / cells.measures[:count])[which]
     part, most = np.zeros((len(centre), count)), max(1, _EDGES_AT_ONCE // count)
     for first in range(0, len(centre), most):
         some = slice(first, first + most)
@@ -202,6 +205,14 @@ def weights_along(scenario: Scenario, beam: Beam, axis: int, centre: Array) -> t
             rises = error_function(scale * (edges + image - centre[some, None]))
             part[some] += (rises[:, 1:] - rises[:, :-1]) / 2.0
     return start[which], (part / cells.widths[start[:, None] + np.arange(count)])[which]
+
+
+def _of_rings(cells: Axis, radius: float, count: int) -> Array:
+    """The parts of a Gaussian around the axis that fall on the first rings, or on whole circles; shape (1, count)."""
+    if not cells.rings:
+        return np.ones((1, count))
+    squares = 2.0 * (cells.borders[: count + 1] / radius) ** 2
+    return np.asarray(-np.exp(-squares[:-1]) * np.expm1(-np.diff(squares)))[None]
 
 
 def _radius(scenario: Scenario, beam: Beam, axis: int) -> float:

@@ -8,7 +8,7 @@ from heatsim.scenario.rules.validation import entries, known
 from heatsim.scenario.tables.boundaries import Insulated
 from heatsim.scenario.tables.initial import ImageFile
 from heatsim.scenario.tables.model import Scenario
-from heatsim.scenario.tables.patches import face_axes
+from heatsim.scenario.tables.patches import Rectangle, face_axes
 from heatsim.scenario.tables.regions import Cylinder, Shaped, Sphere
 
 _AXIAL = 'domain.symmetry = "axial"'
@@ -19,7 +19,7 @@ def axial_domains_turn_around_their_axis(scenario: Scenario) -> list[Mistake]:
     """Everything in an axial domain is symmetric around the axis x = 0, and no heat passes the axis."""
     if not known(scenario.domain) or not scenario.domain.axial:
         return []
-    return [*_faces(scenario), *_parts(scenario), *_rings(scenario), *_others(scenario)]
+    return [*_faces(scenario), *_parts(scenario), *_rings(scenario), *_beams(scenario), *_others(scenario)]
 
 
 def _has_axis(scenario: Scenario) -> bool:
@@ -72,31 +72,56 @@ def _parts(scenario: Scenario) -> Iterator[Mistake]:
 
 
 def _rings(scenario: Scenario) -> Iterator[Mistake]:
-    """Patches are rings: along y they cover all of the domain."""
+    """Patches and layers are rings: along y they cover all of the domain."""
     for index, patch in entries(scenario.patches):
         if not known(patch.face, patch.rectangle):
             continue
-        key, axes = f"patches.{index}", face_axes(patch.face)
         if patch.face in _ACROSS or (patch.face == "x_min" and _has_axis(scenario)):
-            yield Mistake(f"{key}.face", f"got {show(patch.face)}; with {_AXIAL} no heat passes this face")
-        elif known(patch.rectangle.min, patch.rectangle.max):
-            at = axes.index(1)
-            if patch.rectangle.min[at] > -0.5 or patch.rectangle.max[at] < 0.5:
-                yield Mistake(
-                    f"{key}.rectangle",
-                    f"got {patch.rectangle.min[at]:g} to {patch.rectangle.max[at]:g} along y; with {_AXIAL} patches "
-                    "are rings: write -0.5 and 0.5 for y",
-                )
+            yield Mistake(f"patches.{index}.face", f"got {show(patch.face)}; with {_AXIAL} no heat passes this face")
+        else:
+            yield from _parts_of_rings(f"patches.{index}", "patches are rings", patch.rectangle, patch.face)
+    for index, layer in entries(scenario.layers):
+        plane, key = layer.plane, f"layers.{index}.plane"
+        if not known(plane) or not known(plane.axis, plane.at):
+            continue
+        if plane.axis == "y":
+            yield Mistake(f"{key}.axis", f'got "y"; with {_AXIAL} layers are discs across z and cylinders across x')
+        elif plane.axis == "x" and plane.at <= 0.0:
+            message = f"got {plane.at:g}; with {_AXIAL} a layer across x is a cylinder: write its radius"
+            yield Mistake(f"{key}.at", message)
+        elif plane.rectangle is not None and known(plane.rectangle):
+            yield from _parts_of_rings(key, "layers are whole circles", plane.rectangle, f"{plane.axis}_min")
+
+
+def _parts_of_rings(key: str, what: str, rectangle: Rectangle, face: str) -> Iterator[Mistake]:
+    if known(rectangle.min, rectangle.max):
+        (low, high), at = (rectangle.min, rectangle.max), face_axes(face).index(1)
+        if low[at] > -0.5 or high[at] < 0.5:
+            message = f"got {low[at]:g} to {high[at]:g} along y; with {_AXIAL} {what}: write -0.5 and 0.5 for y"
+            yield Mistake(f"{key}.rectangle", message)
+
+
+def _beams(scenario: Scenario) -> Iterator[Mistake]:
+    """Beams fall along the axis and stay there."""
+    for index, source in entries(scenario.sources):
+        beam, key = source.beam, f"sources.{index}.beam"
+        if not known(beam) or beam is None or not known(beam.face, beam.path):
+            continue
+        if beam.face not in ("z_min", "z_max"):
+            yield Mistake(
+                f"{key}.face",
+                f"got {show(beam.face)}; with {_AXIAL} a beam falls along the axis: write z_min or z_max; for heat on "
+                "the side of a cylinder write a patch with a flux",
+            )
+        elif beam.path != ((0.0, 0.0),):
+            got = show(list(beam.path[0])) if len(beam.path) == 1 else f"{len(beam.path):,} points"
+            yield Mistake(
+                f"{key}.path",
+                f"got {got}; with {_AXIAL} the spot of a beam is centred on the axis and does not move: write "
+                "[[0.0, 0.0]], or leave the symmetry out",
+            )
 
 
 def _others(scenario: Scenario) -> Iterator[Mistake]:
-    for index, source in entries(scenario.sources):
-        if source.beam is not None:
-            yield Mistake(
-                f"sources.{index}.beam",
-                f"{_AXIAL} does not allow beams; write their flux as a patch with an expression",
-            )
-    if known(scenario.layers) and scenario.layers:
-        yield Mistake("layers.0", f"{_AXIAL} does not allow layers; make it a region with thin cells: [domain.z]")
     if known(scenario.initial) and isinstance(scenario.initial.temperature, ImageFile):
         yield Mistake("initial.temperature.image", f"{_AXIAL} does not allow images; write an expression in x and z")

@@ -1,5 +1,6 @@
 """Layers: thin conductors without cells, such as copper on a circuit board."""
 
+from math import pi
 from typing import Annotated, Literal
 
 import numpy as np
@@ -60,6 +61,14 @@ class Plane(BaseModel):
         u, v = self.along
         low = grid.origin[u], grid.origin[v]
         return low, (low[0] + grid.size[u], low[1] + grid.size[v])
+
+    def area(self, grid: Grid) -> float:
+        """The covered area in m²; of whole circles in an axial domain."""
+        (u_low, v_low), (u_high, v_high) = self.corners(grid)
+        area = (u_high - u_low) * (v_high - v_low)
+        if grid.radial:  # the width of the domain along y is 1
+            area *= 2.0 * pi * (self.at if self.across == 0 else (u_low + u_high) / 2.0)
+        return area
 
 
 class Layer(BaseModel):

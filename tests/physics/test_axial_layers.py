@@ -6,15 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import runs
 from numpy.typing import NDArray
 
 from heatsim import Simulation
-from heatsim.errors import ScenarioError
+from heatsim.cli import main
+from heatsim.errors import Interrupted, ScenarioError
 from heatsim.opened.run import Run
+from heatsim.physics.cells.cell_types import CELL_TYPE
 from heatsim.physics.problem import HeatProblem
 from heatsim.run import plan_text
 from heatsim.run.plan import Plan
 from heatsim.scenario import parse
+from heatsim.storage import folder
 
 Array = NDArray[np.float64]
 Document = dict[str, Any]
@@ -66,8 +70,8 @@ def held(face: str, temperature: float) -> Document:
     return {face: {"type": "temperature", "value": temperature}}
 
 
-def run(document: Document, folder: Path | None = None) -> Simulation:
-    simulation = Simulation.from_dict(document, folder, in_memory=folder is None)
+def run(document: Document, at: Path | None = None) -> Simulation:
+    simulation = Simulation.from_dict(document, at, in_memory=at is None)
     simulation.run()
     return simulation
 
@@ -174,6 +178,28 @@ def test_errors_of_a_disc_under_a_beam_fall_with_the_square_of_the_cells() -> No
     assert np.log2(np.array(errors[:-1]) / errors[1:]) == pytest.approx([2.0, 2.0], abs=0.12)
 
 
+@pytest.mark.parametrize(("axis", "inner"), [("x", 0.0), ("x", INNER), ("z", 0.0)])
+def test_errors_of_heat_that_spreads_along_a_layer_fall_with_the_square_of_the_cells(axis: str, inner: float) -> None:
+    """The mean temperature of a body between whose cells the layer lies, with every cell halved twice."""
+    means, parts = list[float](), (1.3 ** np.arange(8), 0.8 ** np.arange(8))
+    for halved in (1, 2, 4):
+        along_r, along_z = (
+            np.repeat(of / of.sum() * size / halved, halved)
+            for of, size in zip(parts, (OUTER - inner, HEIGHT), strict=True)
+        )
+        at = inner + along_r[: 3 * halved].sum() if axis == "x" else along_z[: 5 * halved].sum()
+        document = axial(inner, along_r.tolist(), along_z.tolist(), layers=[layer(axis, float(at), thickness=2e-5)])
+        film = {"type": "convection", "coefficient": 20.0, "ambient": 300.0}
+        document["boundaries"] = {**held("z_min", 300.0), "x_max": film}
+        density = f"1e6*(1 + cos(pi*x/{OUTER}) + cos(2*pi*z/{HEIGHT}))"
+        simulation = run({**document, "sources": [{"power_density": density}]})
+        materials = simulation.plan.problem.materials
+        capacities = materials.heat_capacity[materials.cells & CELL_TYPE].reshape(-1)
+        capacities *= materials.grid.volume_factors(np.arange(materials.grid.cell_count))
+        means.append(float(simulation.temperature.reshape(-1) @ capacities / capacities.sum()))
+    assert (means[0] - means[1]) / (means[1] - means[2]) == pytest.approx(4.0, abs=0.1)
+
+
 @pytest.mark.parametrize("face", ["z_min", "z_max"])
 @pytest.mark.parametrize("inner", [0.0, INNER])
 @pytest.mark.parametrize("depth", [None, 2e-3])
@@ -206,6 +232,22 @@ def test_beams_fall_through_void_on_the_part_below() -> None:
         20.0 * (1.0 - exp(-50.0)), rel=1e-12
     )
     assert simulation.temperature[3, 0, 0] > 310.0
+
+
+def test_a_resumed_run_has_the_same_bits(tmp_path: Path) -> None:
+    document = axial(0.0, widths(6, OUTER), widths(6, HEIGHT), layers=[layer("z", HEIGHT), layer("x", OUTER)])
+    document |= {"sources": [beam("z_max"), beam("z_max", absorption_depth=1e-3)], "time": {"end": 0.5}}
+    document["time"] |= {"method": "euler", "dt": "auto"}
+    document["output"] = {"every": 0.1, "figures": False}
+    half, whole = tmp_path / "half", tmp_path / "whole"
+    run(document, whole)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        runs.after_step(monkeypatch, 9, runs.interrupt)
+        with pytest.raises(Interrupted):
+            run(document, half)
+    assert main(["resume", str(half), "--quiet"]) == 0
+    for name in (folder.FIELDS, folder.ENERGY):
+        assert (half / name).read_bytes() == (whole / name).read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -104,3 +104,41 @@ beam = {{ face = "z_max", power = 5.0, radius = 4e-4, path = [[0.001, 0.001]], a
     assert len(problem.materials.heated.lit)
     for ranks in (2, 3):
         same(problem, ranks)
+
+
+def test_discs_cylinders_and_beams_of_axial_domains() -> None:
+    """A disc, a cylinder through the cuts, a hole in void, and beams that a surface and the body absorb."""
+    text = """materials.board = { conductivity = [0.8, 0.8, 0.3], density = 1850.0, specific_heat = 1100.0 }
+materials.copper = { conductivity = 390.0, density = 8960.0, specific_heat = 385.0 }
+initial.temperature = "300 + 1e4*x"
+time = { end = 0.01, method = "euler" }
+[domain]
+symmetry = "axial"
+material = "board"
+x.intervals = [{ to = 0.006, cells = 7, growth = 1.3 }]
+z.intervals = [{ to = 0.004, cells = 9, growth = 0.9 }, { to = 0.01, cells = 10 }]
+[[regions]]
+name = "hole"
+material = "void"
+box = { min = [0.0, -1.0, 0.007], max = [0.003, 1.0, 0.01] }
+[[layers]]
+material = "copper"
+thickness = 1e-6
+plane = { axis = "x", at = 0.006 }
+[[layers]]
+material = "copper"
+thickness = 1e-6
+plane = { axis = "z", at = 0.004, rectangle = { min = [0.0011, -0.5], max = [0.006, 0.5] } }
+[boundaries]
+default = { type = "convection", coefficient = 9.0, ambient = 350.0 }
+void = { type = "convection", coefficient = 5.0, ambient = 300.0 }
+[[sources]]
+beam = { face = "z_max", power = 5.0, radius = 1e-3, path = [[0.0, 0.0]] }
+[[sources]]
+beam = { face = "z_max", power = 5.0, radius = 2e-3, path = [[0.0, 0.0]], absorption_depth = 2e-3 }
+"""
+    problem = problem_of(text, solver={"device": "cpu", "precision": "float64"})
+    assert len(problem.materials.layering.cells)
+    assert len(problem.materials.heated.lit)
+    for ranks in (2, 3):
+        same(problem, ranks)

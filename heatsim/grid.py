@@ -170,25 +170,31 @@ class Axis:
         columns = self.link_factors, 1.0 / self.half_factors, self.gain_factors
         return np.ascontiguousarray(np.hstack(columns).astype(precision))
 
+    def other_halves(self, planes: Any, side: int) -> Floats:
+        """Resistances of the other halves of cells over those of the halves towards a side (−1 or 1).
+
+        They are 1 where the other side, or this one, is the axis of rings: no heat passes it.
+        """
+        planes = np.asarray(planes)
+        if not self.rings:
+            return np.ones(planes.shape)
+        with np.errstate(divide="ignore"):
+            lower, upper = (np.abs(np.log(self.borders[planes + of] / self.centres[planes])) for of in (0, 1))
+        over = lower / upper if side > 0 else upper / lower
+        return np.where(np.isfinite(lower), over, 1.0)
+
     def ways(self, planes: NDArray[np.integer], side: int, start: Any, end: Any) -> Floats:
         """Resistances between two places in cells over those of the half cells towards a side.
 
         Args:
             planes: of the cells.
             side: −1 or 1, towards smaller or larger coordinates.
-            start: one place in half cells from the centres, −1 to 1.
+            start: one place in half cells from the centres, −1 to 1; it divides the resistance of its half cell.
             end: the other one.
         """
-        ways: Floats = np.abs(np.subtract(end, start) + np.zeros(planes.shape))
-        if not self.rings:
-            return ways
-        inner, outer, at_side = (
-            self.centres[planes] + place * self.widths[planes] / 2.0
-            for place in (np.minimum(start, end), np.maximum(start, end), side)
-        )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logarithms = np.log(outer / inner) / np.abs(np.log(at_side / self.centres[planes]))
-        return np.asarray(np.where(at_side > 0.0, logarithms, ways))  # no heat passes the axis
+        other = self.other_halves(planes, side)
+        first, last = (np.where(side * np.asarray(place) < 0.0, place * other, place) for place in (start, end))
+        return np.asarray(np.abs(last - first))
 
     def pieces(self, lines: Floats) -> tuple[Floats, Floats]:
         """The parts of the cells that lie between neighbouring lines, and their lengths in mean widths.

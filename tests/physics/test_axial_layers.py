@@ -117,25 +117,32 @@ def test_a_cylinder_conducts_along_the_axis(tmp_path: Path, plane: int, part: tu
 @pytest.mark.parametrize("inner", [0.0, INNER])
 @pytest.mark.parametrize(("plane", "cells"), [(3, 6), (6, 6), (1, 1)])
 def test_resistances_across_a_cylinder_are_in_series(tmp_path: Path, inner: float, plane: int, cells: int) -> None:
-    """Between cells, on a face, and around a body of one ring."""
+    """Between cells, on a face, and around a body of one ring; probes follow the resistances."""
     along_r = widths(cells, OUTER - inner)
     at, film = float(inner + np.cumsum(along_r)[plane - 1]), 60.0
     document = axial(inner, along_r, widths(2, HEIGHT), layers=[layer("x", at, thickness=1e-4)])
     document["materials"] = {**MATERIALS, "copper": {**MATERIALS["copper"], "conductivity": [0.01, 1.0, 1.0]}}
     faces = {"x_max": {"type": "convection", "coefficient": film, "ambient": 300.0}}
-    start, warm = inner, {}
+    start, warm = inner, dict[str, Any]()
     if inner:
         faces |= held("x_min", 400.0)
     else:  # heat from the innermost ring
         start = 0.5 * along_r[0] if cells > 1 else OUTER
         ring = {"min": [0.0, -1.0, 0.0], "max": [along_r[0], 1.0, HEIGHT]}
-        warm = {"sources": [{"power": 2.0, "box": ring}]}
+        warm["sources"] = [{"power": 2.0, "box": ring}]
+    radii = np.linspace(inner, 0.999 * OUTER, 12)
+    warm["probes"] = [{"name": f"{r}", "point": [float(r), 0.0, 0.5 * HEIGHT]} for r in radii]
     simulation = run({**document, "boundaries": faces, **warm}, tmp_path / "run")
     outside = 0.01 / at + 1.0 / (film * OUTER)
     flow = -Run(tmp_path / "run").energy.iloc[-1]["x_max (W)"]
     body = log(OUTER / start) / 0.8 if cells > 1 or inner else log(2.0) / 0.8
     if inner:
         assert flow == pytest.approx(100.0 * 2.0 * pi * HEIGHT / (body + outside), rel=1e-7)
+        if cells == 1:  # half of the layer counts towards each face
+            return
+        before = np.log(radii / inner) / 0.8 + np.where(radii > at, 0.01 / at, 0.0)
+        probes = Run(tmp_path / "run").probes.iloc[-1].to_numpy()[-12:]
+        np.testing.assert_allclose(probes, 400.0 - 100.0 * before / (body + outside), rtol=0.0, atol=1e-5)
     else:
         hottest = float(simulation.temperature.max()) - 300.0
         assert hottest == pytest.approx(2.0 / (2.0 * pi * HEIGHT) * (body + outside), rel=1e-7)

@@ -66,6 +66,7 @@ class _Step:
         contact: resistances in m² K/W of contacts and layers between them; None if all cells are of one type.
         nodes: places of both nodes, in half cells from the centres.
         halves: the factors of the half cells on both sides of the interface, see `Axis.half_factors`.
+        others: the other halves of both cells over these, as resistances.
     """
 
     axis: int
@@ -77,6 +78,16 @@ class _Step:
     contact: Array | None
     nodes: tuple[Array, Array]
     halves: tuple[Array, Array]
+    others: tuple[Array, Array]
+
+    def beyond_nodes(self, places: tuple[Array | float, Array | float]) -> tuple[Array, Array]:
+        """Resistances from both nodes to places, in half cells from the centres towards the interface."""
+        nodes = self.nodes[0], -self.nodes[1]
+        first, second = (
+            np.where(place < 0.0, place * other, place) - np.where(node < 0.0, node * other, node)
+            for place, node, other in zip(places, nodes, self.others, strict=True)
+        )
+        return first, second
 
 
 class _BesideFaces(NamedTuple):
@@ -193,8 +204,9 @@ class Interpolation:
             ends = (places[..., 0], places[..., 1])
             nodes = (layering.node_of(axis, ends[0]), layering.node_of(axis, ends[1]))
             halves = (self._half_factors(axis, ends[0], 1), self._half_factors(axis, ends[1], 0))
+            others = (self._other_halves(axis, ends[0], 1), self._other_halves(axis, ends[1], -1))
             both = None if known.all() else (known[..., 0], known[..., 1])
-            step = _Step(axis, both, share, place, side, pair, None, nodes, halves)
+            step = _Step(axis, both, share, place, side, pair, None, nodes, halves, others)
             contact = self._contact(step, ends) if mixed else None
             step = replace(step, contact=contact)
             if contact is not None and not self._problem.materials.by_halves:
@@ -218,6 +230,11 @@ class Interpolation:
         planes = places // (1, cells[0], cells[0] * cells[1])[axis] % cells[axis]
         return np.asarray(self._problem.grid.axes[axis].half_factors[planes, side])
 
+    def _other_halves(self, axis: int, places: NDArray[np.int64], side: int) -> Array:
+        cells = self._problem.grid.cells
+        planes = places // (1, cells[0], cells[0] * cells[1])[axis] % cells[axis]
+        return self._problem.grid.axes[axis].other_halves(planes, side)
+
     def _contact(self, step: _Step, places: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Array:
         """Resistances in m² K/W of contacts and layers between cells and their upper neighbours along an axis."""
         materials, (lower, upper) = self._problem.materials, places
@@ -232,7 +249,7 @@ class Interpolation:
         # What the link has beyond both half cells; along a layer it has less.
         link = np.where(lower != upper, materials.layering.link_of(3 * lower + axis), 0.0)
         own, other = self._half_cells(step)
-        own, other = (1.0 - step.nodes[0]) * own, (1.0 + step.nodes[1]) * other
+        own, other = (part * of for part, of in zip(step.beyond_nodes((1.0, 1.0)), (own, other), strict=True))
         beyond = 1.0 / np.where(link > 0.0, link, 1.0) - own - other
         return np.where((link > 0.0) & (beyond > 0.0), beyond, contact)
 
@@ -271,10 +288,11 @@ class Interpolation:
                 contact[some] = with_gap_resistances(self._problem, acting.conditions, cell_types, *now, least)
         resisting = np.isfinite(own) & np.isfinite(other)
         own, other = np.where(resisting, own, 0.0), np.where(resisting, other, 0.0)
-        whole = (1.0 - step.nodes[0]) * own + contact + (1.0 + step.nodes[1]) * other
+        to_own, to_other = step.beyond_nodes((1.0, 1.0))
+        whole = to_own * own + contact + to_other * other
         whole = np.where(resisting & (whole > 0.0), whole, 1.0)
-        before = (2.0 * np.minimum(s, 0.5) - step.nodes[0]) * own / whole
-        behind = 1.0 - (2.0 * (1.0 - np.maximum(s, 0.5)) + step.nodes[1]) * other / whole
+        to_own, to_other = step.beyond_nodes((2.0 * np.minimum(s, 0.5), 2.0 * (1.0 - np.maximum(s, 0.5))))
+        before, behind = to_own * own / whole, 1.0 - to_other * other / whole
         return np.asarray(np.where(alike | ~resisting, step.share, np.where(step.side == 1, behind, before)))
 
 

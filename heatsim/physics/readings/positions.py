@@ -55,13 +55,20 @@ def locate(grid: Grid, periodic: bool, axis: int, coordinate: float, node: float
     # A node may lie on a face. A point on the face has the temperature of the face, not that of the node.
     below, above = s + 0.5, n - 0.5 - s
     if lower < 0 or below <= _ON_FACE:
-        weight = below / (node / 2.0 + 0.5) if below > _ON_FACE else 0.0
+        far = float(grid.axes[axis].other_halves(0, -1))
+        weight = _from_face(below, far) / _from_face(node / 2.0 + 0.5, far) if below > _ON_FACE else 0.0
         return Position((0, 0), weight, 2 * axis, weight)
     if above <= _ON_FACE or (lower == n - 1 and s > cell + node / 2.0):
-        weight = above / (0.5 - node / 2.0) if above > _ON_FACE else 0.0
+        far = float(grid.axes[axis].other_halves(n - 1, 1))
+        weight = _from_face(above, far) / _from_face(0.5 - node / 2.0, far) if above > _ON_FACE else 0.0
         return Position((n - 1, n - 1), weight, 2 * axis + 1, weight)
     lower = min(lower, max(n - 2, 0))
     return _between(grid.axes[axis], lower, min(lower + 1, n - 1), s - lower)
+
+
+def _from_face(place: float, far: float) -> float:
+    """A distance from a face in cells; where it reaches into the far half, with what this resists more."""
+    return place if place <= 0.5 or far == 1.0 else 0.5 + (place - 0.5) * far
 
 
 def cell_at(grid: Grid, axis: int, coordinate: float) -> int:

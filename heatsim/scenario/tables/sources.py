@@ -95,7 +95,8 @@ class Beam(BaseModel):
     path: Annotated[tuple[Pair, ...], PlainValidator(_read_path), COORDINATE, Form("1 to 100,000 points [u, v]")] = (
         Field(
             examples=["path = [[0.01, 0.02], [0.05, 0.02]]"],
-            description="Points [u, v] along the axes of the face; a single point is a spot that does not move",
+            description="Points [u, v] along the axes of the face; a single point is a spot that does not move; in an "
+            "axial domain `[[0.0, 0.0]]`",
         )
     )
     speed: Speed | None = Field(

@@ -280,3 +280,39 @@ def test_what_does_not_turn_around_the_axis_is_refused(tables: Document, key: st
     with pytest.raises(ScenarioError, match=words) as refused:
         parse(axial(0.0, [0.01] * 4, [0.002] * 4, time={"end": 1.0}, **tables), "case.toml")
     assert [mistake.key for mistake in refused.value.mistakes] == [key]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_layers_far_from_the_axis_are_those_of_a_flat_body(seed: int) -> None:
+    """Several layers that cross, touch and end within cells, beside a hole and held faces."""
+    random, found = np.random.default_rng(seed), list[Any]()
+    sizes = [0.003 * np.exp(random.uniform(-2.0, 0.0, int(random.integers(3, 8)))) for _ in range(2)]
+    borders = [np.append(0.0, np.cumsum(of)) for of in sizes]
+    planes = [(number % 2, int(random.integers(0, len(borders[number % 2])))) for number in range(seed % 3 + 1)]
+    parts = [np.sort(random.uniform(-0.1, 1.1, 2).clip(0.0, 1.0)) for _ in planes]
+    hole = [np.sort(random.choice(of, 2, replace=False)) for of in borders] if seed % 2 else []
+    faces = (
+        {"type": "temperature", "value": 350.0},
+        {"type": "convection", "coefficient": 50.0, "ambient": 320.0},
+        {"type": "flux", "value": 100.0},
+    )
+    conditions = dict(zip(("x_min", "x_max", "z_min", "z_max"), random.choice(faces, 4).tolist(), strict=True))
+    for far in (0.0, 1e4):
+        document = axial(far, *(of.tolist() for of in sizes), boundaries=conditions, time={"end": 1.0}, layers=[])
+        if not far:
+            document["domain"] |= {"symmetry": None, "origin": [0.0, -0.5, 0.0], "y": {"widths": [1.0]}}
+        for (across, plane), part in zip(planes, parts, strict=True):
+            at, ends = borders[across][plane] + (0.0, far)[1 - across], part * borders[1 - across][-1] + far * across
+            low, high = ((-0.5, ends[0]), (0.5, ends[1])) if across == 0 else ((ends[0], -0.5), (ends[1], 0.5))
+            document["layers"].append(layer("xz"[across], float(at), low, high, 1e-5))
+        for (x0, x1), (z0, z1) in [hole] if hole else []:
+            box = {"min": [x0 + far, -1.0, z0], "max": [x1 + far, 1.0, z1]}
+            document["regions"] = [{"name": "hole", "material": "void", "box": box}]
+        try:
+            found.append(HeatProblem.from_scenario(parse(document, "case.toml")).materials.layering)
+        except ScenarioError as error:
+            found.append([mistake.key for mistake in error.mistakes])
+    flat, turned = found
+    assert flat == turned or not isinstance(flat, list)
+    for name in () if isinstance(flat, list) else ("cells", "node", "capacity", "half", "faces", "links"):
+        np.testing.assert_allclose(getattr(turned, name), getattr(flat, name), rtol=1e-5, atol=1e-9, err_msg=name)

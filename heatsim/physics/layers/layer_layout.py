@@ -23,7 +23,7 @@ below a held surface, with the conductance
 
 Along the plane the layer is held from the edge of such a surface on. The cell behind is nearer by as much, so the
 resistance of the whole body is exact. In a body of one cell across, the node stays in the centre, and half of t/k
-counts towards each surface.
+counts towards each surface. In rings these lengths are resistances: see ``Axis.ways`` and ``Axis.pieces``.
 """
 
 from collections.abc import Sequence
@@ -159,7 +159,10 @@ class _Layout:
         links += change
 
     def halves(self) -> Array:
-        """Resistances between nodes and surfaces, or of the body along axes without; as if for upper surfaces."""
+        """Resistances between nodes and surfaces; for cells without a surface along an axis those of the body.
+
+        Where the half cells of rings differ, those of lower surfaces count in the proportion of the upper half cell.
+        """
         found = np.stack([self._matter.halves(axis, self.cells, 1) for axis in range(3)], axis=1)
         for sheet, own in zip(self._sheets, self._own, strict=True):
             cells = own[sheet.covered]

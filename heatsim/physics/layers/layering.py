@@ -22,6 +22,7 @@ class Layering:
         cells: the cells that hold layers, by their index in the flattened grid, ascending; shape (n,).
         capacity: heat capacity that layers add, in J/(m³ K) of a cell; shape (n,).
         half: resistance between node and surface along x, y, z in m² K/W, for cells at surfaces; shape (n, 3).
+            In rings it is that of the upper half cell, to which that of the lower one is in proportion.
         node: place of the node along x, y, z in half cells from the centre, −1 to 1; shape (n, 3). Along a radius it
             divides the resistance of the half cell.
         faces: the faces between cells whose conductance changes, numbered as in

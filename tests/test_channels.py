@@ -12,10 +12,15 @@ import pytest
 import runs
 
 from heatsim import Simulation
+from heatsim.commands.geometry import geometry_of
 from heatsim.errors import Interrupted, ScenarioError
 from heatsim.physics.problem import HeatProblem
+from heatsim.report.number_tables import node_table
+from heatsim.run.plan_model import describe_model
 from heatsim.scenario import load, parse, write_resolved
 from heatsim.storage import folder
+from heatsim.storage.run_settings import read_settings
+from heatsim.storage.run_tables import read_nodes
 
 # A slot through a block whose outer sides are held. The block conducts so well that its walls have one temperature.
 LENGTH, SIDE, WALL, INLET = 0.1, 1e-3, 350.0, 300.0
@@ -324,6 +329,32 @@ def test_the_water_takes_what_the_wall_gives(method: str, tmp_path: Path) -> Non
         assert taken == pytest.approx(-through, rel=1e-9, abs=1e-9)
         assert float(nodes[f"water flows ({unit})"]) == pytest.approx(-taken, rel=1e-9, abs=1e-9)
     assert taken > 1.0
+    nodes_table = read_nodes(tmp_path / "out")
+    assert nodes_table is not None
+    shown = node_table(nodes_table, read_settings(tmp_path / "out"))
+    assert shown.headers == ("", "K", "surfaces", "fluids")
+    (name, kelvins, *heats), *_ = shown.rows
+    assert (name, float(kelvins)) == ("water", pytest.approx(float(nodes["water (K)"]), abs=0.01))
+    assert [float(heat) for heat in heats] == [pytest.approx(taken, rel=1e-3), pytest.approx(-taken, rel=1e-3)]
+    assert shown.title.endswith(f"({unit})")
+
+
+def test_plans_and_pictures_show_channels_and_nodes() -> None:
+    air = '[[nodes]]\nname = "air"\nheat_capacity = 5.0\ninitial_temperature = 290.0\npower = 2.0\n'
+    air += 'links = [{ ambient = 280.0, conductance = 3.0 }, { node = "duct", conductance = 1.0 }]\n'
+    air += '[[nodes]]\nname = "duct"\nflows = [{ inlet = 281.0, mass_flow = 0.5, specific_heat = 8.0 }]\n'
+    of = parse(tomllib.loads(SECOND.replace(STEADY, IN_TIME) + BEHIND + WATER + air), "channels.toml")
+    lines = describe_model(HeatProblem.from_scenario(of))
+    assert 'node         air: 5 J/K at 290 K, 2 W, 3 W/K to 280 K, 1 W/K to node "duct"' in lines
+    assert "node         duct: without heat capacity, fluid with 4 W/K from 281 K" in lines
+    way = '0.0001 kg/s (0.4 W/K), 1500 W/(m² K), through "{}"; 4 cm² of walls'
+    assert f"channel      water: from x_min at 300 K, {way.format('slot')}" in lines
+    assert f'channel      behind: from x_min after channel "water", {way.format("second")}' in lines
+    assert "surface      other surfaces towards void: insulated" in lines
+    behind, water = geometry_of(of).surfaces
+    assert water.text.startswith("channel water: from x_min at 300 K")
+    assert behind.text.startswith("channel behind: from x_min after")
+    assert len([*water.rectangles(of.grid)]) == 4
 
 
 def test_an_interrupted_run_goes_on_to_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

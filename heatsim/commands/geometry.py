@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES
 from heatsim.physics.geometry.regions import Parts, are_painted, paint, region_mask, source_mask
 from heatsim.render.geometry.parts import Geometry, Rectangle3D, ShownBeam, ShownBorder, ShownProbe, ShownSource
-from heatsim.run.in_words import condition_in_words, contact_in_words, density_in_words
+from heatsim.run.in_words import channel_in_words, condition_in_words, contact_in_words, density_in_words
 from heatsim.scenario import Face, Scenario, face_axes
 from heatsim.scenario.tables.materials import VOID
 
@@ -70,6 +70,11 @@ def _surfaces(scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None
         if room is not None and parts is not None:
             void = void & (parts.owner == scenario.rooms[room])
         yield ShownBorder(text, one, void)
+    if parts is not None:
+        for channel in scenario.channels:
+            void = labels == names.index(VOID)
+            text = f"channel {channel.name}: {channel_in_words(channel, unit, scenario.time.end)}"
+            yield ShownBorder(text, ~void, void & (parts.owner == scenario.rooms[channel.region]))
 
 
 def _cells_of(name: str, scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None) -> _Mask:

@@ -22,6 +22,8 @@ _Floats = NDArray[np.float64]
 _MOST_ROWS = 12
 _OTHER_CELLS = "into all other cells"
 _NO_CELLS = 1e-6  # of the heat of all regions: a smaller rest is rounding
+# Kinds of heat in nodes.csv, and what they come with.
+_NODE_HEATS = {"surfaces": "surfaces", "links": "links", "flows": "fluids", "power": "power"}
 _COEFFICIENTS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
 
 
@@ -172,6 +174,24 @@ def parts_table(energy: RunTable, steady: bool) -> NumberTable | None:
     rows = [(_part(name), flow_texts.get(name, "–"), heat_texts.get(name, "–")) for name in flows]
     headers = ("", f"flow at the end ({power.symbol})", f"heat since the start ({unit.symbol})")
     return NumberTable(_title(flows), headers, rows, "")
+
+
+def node_table(nodes: RunTable, settings: RunSettings) -> NumberTable:
+    """Temperatures of nodes and channels at the last row, and the heats that they took up, without kinds that are 0."""
+    unit, heats = settings.temperature_unit, nodes.in_unit(WATT if settings.steady else JOULE)
+    last = {name: float(unit.of(values)[-1]) for name, values in nodes.in_unit(KELVIN.name).items()}
+    degrees = fixed(list(last.values()), decimals_of_temperatures(last.values()))
+    taken = {kind: [float(heats[f"{name} {kind}"][-1]) for name in last] for kind in _NODE_HEATS}
+    taken = {kind: values for kind, values in taken.items() if any(values)}
+    every = [value for values in taken.values() for value in values]
+    scale = choose_unit(POWERS if settings.steady else ENERGIES, max(map(abs, every), default=0.0))
+    places = decimals_of_heats([value / scale.size for value in every])
+    columns = [fixed([value / scale.size for value in values], places) for values in taken.values()]
+    rows = [*zip(last, degrees, *columns, strict=True)]
+    headers = ("", unit.symbol, *(_NODE_HEATS[kind] for kind in taken))
+    rest = _mention_rest(len(rows), run_folder.NODES)
+    title = f"Nodes: temperature at the end, and heat taken up ({scale.symbol})"
+    return NumberTable(title, headers, rows[:_MOST_ROWS], rest)
 
 
 def _with_other_cells(

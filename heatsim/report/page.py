@@ -30,7 +30,7 @@ from heatsim.storage.disk import resume_command
 from heatsim.storage.manifest import write_own
 from heatsim.storage.own_files import is_own_file
 from heatsim.storage.run_settings import RunSettings, read_settings
-from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_probes
+from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_nodes, read_probes
 from heatsim.storage.summary_file import read_summary
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
@@ -65,7 +65,7 @@ def build(folder: Path) -> str:
     summary: Mapping[str, Any] = read_summary(folder) if (folder / run_folder.SUMMARY).exists() else {}
     balance = None if settings.steady else read_balance(folder, settings.patches)
     flows = read_flows(folder, settings.patches) if settings.steady else None
-    probes, energy = read_probes(folder), read_energy(folder)
+    probes, energy, nodes = read_probes(folder), read_energy(folder), read_nodes(folder)
     computed = facts.run_facts(summary, settings.temperature_unit, probes)
     sections = [
         Part(
@@ -74,7 +74,10 @@ def build(folder: Path) -> str:
         Part("How sure it is", _certainty(folder, summary, settings, balance, flows)),
         Part("Curves", "".join(map(charts.draw, _charts(settings, summary, balance, probes, energy)))),
         Part("Pictures", document.pictures(_figures(folder, settings.steady))),
-        Part("Tables", "".join(map(document.table, _tables(settings, balance, flows, probes, energy)))),
+        Part(
+            "Tables",
+            "".join(map(document.table, _tables(settings, balance, flows, probes, energy, nodes))),
+        ),
         Part("Files", document.name_list(facts.written_files(folder, settings.steady))),
         Part("Details", _details(summary, settings)),
         Part("Scenario", document.listing(settings.text, f"{run_folder.SCENARIO}, every default filled in")),
@@ -135,6 +138,7 @@ def _tables(
     flows: SteadyFlows | None,
     probes: RunTable | None,
     energy: RunTable | None,
+    nodes: RunTable | None,
 ) -> Iterator[NumberTable]:
     if probes is not None and probes.columns and len(probes.times):
         yield number_tables.probe_table(probes, settings, _MOST_PROBES)
@@ -145,6 +149,8 @@ def _tables(
     parts = None if energy is None else number_tables.parts_table(energy, settings.steady)
     if parts is not None:
         yield parts
+    if nodes is not None and len(nodes.times):
+        yield number_tables.node_table(nodes, settings)
 
 
 def _details(summary: Mapping[str, Any], settings: RunSettings) -> str:

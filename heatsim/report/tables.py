@@ -8,7 +8,7 @@ from heatsim.render.curves.energy_balance import read_balance, read_flows
 from heatsim.report import certainty, facts, number_tables
 from heatsim.report.terminal import TerminalTable
 from heatsim.storage.run_settings import read_settings
-from heatsim.storage.run_tables import read_energy, read_probes
+from heatsim.storage.run_tables import read_energy, read_nodes, read_probes
 from heatsim.storage.summary_file import read_summary
 
 if TYPE_CHECKING:
@@ -53,6 +53,9 @@ def summarise(folder: Path, verbose: bool = False) -> "Group":
     energy = read_energy(folder)
     if energy is not None and (table := number_tables.parts_table(energy, settings.steady)) is not None:
         parts.append(TerminalTable(table))
+    nodes = read_nodes(folder)
+    if nodes is not None and len(nodes.times):
+        parts.append(TerminalTable(number_tables.node_table(nodes, settings)))
     values = certainty.value_table(summary, settings.temperature_unit, _MOST_VALUES)
     if values is not None:
         parts.append(TerminalTable(values))

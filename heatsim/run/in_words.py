@@ -10,6 +10,7 @@ from heatsim.grid import Grid
 from heatsim.scenario import (
     Beam,
     Box,
+    Channel,
     Constant,
     Contact,
     Convection,
@@ -21,6 +22,7 @@ from heatsim.scenario import (
     Insulated,
     MaterialFormula,
     MaterialFunction,
+    Node,
     NodeTemperature,
     Periodic,
     Radiation,
@@ -128,6 +130,33 @@ def surface_in_words(surface: RegionSurface, rooms: Container[str]) -> str:
     if room is None:
         return f'region "{part}" towards void'
     return f'{"all" if part is None else show(part)} towards room "{room}"'
+
+
+def node_in_words(node: Node, unit: TemperatureUnit, end: float) -> str:
+    """The heat capacity of a node, its power, its links and flows."""
+
+    def at(value: TimeFunction | None, other: str | None) -> str:
+        if value is None:
+            return f'node "{other}"'
+        return in_time(value, lambda kelvins: plain(unit.of(kelvins), 6), unit.symbol, end)
+
+    start = "" if node.initial_temperature is None else f" at {unit.text(node.initial_temperature)}"
+    words = [f"{plain(node.heat_capacity, 6)} J/K{start}" if node.heat_capacity else "without heat capacity"]
+    words += [] if node.power == Constant(0.0) else [in_time(node.power, _plain, "W", end)]
+    words += [f"{plain(link.conductance, 6)} W/K to {at(link.ambient, link.node)}" for link in node.links]
+    words += [f"fluid with {plain(of.capacity_rate, 6)} W/K from {at(of.inlet, of.node)}" for of in node.flows]
+    return ", ".join(words)
+
+
+def channel_in_words(channel: Channel, unit: TemperatureUnit, end: float) -> str:
+    """The way of a fluid through a channel, what it carries, and its film coefficient."""
+    inlet = f'after channel "{channel.before}"'
+    if channel.before is None:
+        inlet = f"at {in_time(channel.inlet, lambda kelvins: plain(unit.of(kelvins), 6), unit.symbol, end)}"
+    return (
+        f"from {channel.from_} {inlet}, {plain(channel.mass_flow, 6)} kg/s ({plain(channel.capacity_rate, 6)} W/K), "
+        f'{in_time(channel.coefficient, _plain, "W/(m² K)", end)}, through "{channel.region}"'
+    )
 
 
 def source_in_words(source: Source, end: float) -> str:

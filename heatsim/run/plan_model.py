@@ -19,9 +19,11 @@ from heatsim.physics.time.time_steps import INSTANT
 from heatsim.run.in_words import (
     along_axes,
     area,
+    channel_in_words,
     condition_in_words,
     contact_in_words,
     length,
+    node_in_words,
     point,
     sizes,
     source_in_words,
@@ -46,6 +48,7 @@ def describe_model(problem: HeatProblem) -> list[str]:
         *_contacts(problem),
         *_layers(problem),
         *_conditions(problem),
+        *_nodes(problem),
         *(f"hint         {note}" for note in file_hints(scenario)),
         *(f"hint         {note}" for note in notes_without_effect(problem)),
         *_sources(problem),
@@ -207,8 +210,20 @@ def _conditions(problem: HeatProblem) -> Iterator[str]:
             words += f"; {area(float(of_conditions[[*problem.boundary.named[surface.name]]].sum()))}"
         yield f"surface      {where}: {words}"
     if scenario.uses_void:
-        others = "other surfaces" if scenario.surfaces else "all"
+        others = "other surfaces" if scenario.surfaces or scenario.channels else "all"
         yield f"surface      {others} towards void: {condition_in_words(scenario.boundaries.void, unit, end)}"
+
+
+def _nodes(problem: HeatProblem) -> Iterator[str]:
+    """The nodes, and the channels with the area of their walls."""
+    scenario = problem.scenario
+    unit, end = scenario.output.temperature_unit, scenario.time.end
+    for node in scenario.nodes:
+        yield f"node         {node.name}: {node_in_words(node, unit, end)}"
+    of_conditions = areas(problem.boundary, problem.materials) if scenario.channels else np.zeros(0)
+    for channel in scenario.channels:
+        wall = float(of_conditions[[*problem.boundary.named[channel.region]]].sum())
+        yield f"channel      {channel.name}: {channel_in_words(channel, unit, end)}; {area(wall)} of walls"
 
 
 def _sources(problem: HeatProblem) -> Iterator[str]:

@@ -301,3 +301,23 @@ def test_a_floor_on_the_ground_loses_as_much_as_with_half_a_million_equal_cells(
     flows = simulation.state.steady.flows
     assert flows.patches["floor"] == pytest.approx(9.818, abs=2e-3)
     assert abs(flows.imbalance) < 1e-4
+
+
+@pytest.mark.parametrize("time", ["steady", pytest.param("a minute", marks=pytest.mark.slow)])
+def test_the_water_of_the_cold_plate_takes_the_heat_of_the_modules(time: str, tmp_path: Path) -> None:
+    overrides = ['time={ method = "steady" }'] if time == "steady" else []
+    _, probes = run("cold_plate", tmp_path, *overrides, "output.figures=false", "output.error=none")
+    nodes = run_tables.read_nodes(tmp_path / "cold_plate")
+    energy = run_tables.read_energy(tmp_path / "cold_plate")
+    assert nodes is not None
+    assert energy is not None
+    there, back = (nodes.in_unit("K")[f"water {way}"][-1] - ZERO_CELSIUS for way in ("there", "back"))
+    taken = -energy.of_body(run_tables.WATT)["void"][-1]
+    if time == "steady":
+        assert back - 20.0 == pytest.approx(19.1, abs=0.05)
+        assert taken == pytest.approx(799.0, abs=0.5)
+        assert taken == pytest.approx(0.01 * 4180.0 * (back - 20.0), rel=1e-6)
+    else:
+        assert (there, back) == pytest.approx((31.3, 38.6), abs=0.05)
+        assert taken == pytest.approx(776.0, abs=1.0)
+        assert probes["second module"][-1] - probes["first module"][-1] == pytest.approx(0.8, abs=0.05)

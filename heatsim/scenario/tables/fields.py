@@ -323,9 +323,7 @@ TemperatureName = Annotated[
 # The check of expressions over the time of the run, and the reference of keys, find the quantity in the annotation.
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE, in_space=True), TEMPERATURE]
 KnownTemperature = Annotated[TimeFunction, _in_time(TEMPERATURE), TEMPERATURE]  # at no place
-AmbientInTime = Annotated[
-    TimeFunction, PlainValidator(_read_ambient), TEMPERATURE, Form('≥ 0, or `{ node = "air" }`, see below')
-]
+AmbientInTime = Annotated[TimeFunction, PlainValidator(_read_ambient), TEMPERATURE, Form('≥ 0, or `{ node = "air" }`')]
 Conductance = Annotated[float, _number(CONDUCTANCE), CONDUCTANCE]
 CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT), COEFFICIENT]
 MassFlow = Annotated[float, _number(MASS_FLOW), MASS_FLOW]

@@ -16,6 +16,7 @@ from heatsim.commands.geometry import geometry_of
 from heatsim.errors import Interrupted, ScenarioError
 from heatsim.physics.problem import HeatProblem
 from heatsim.report.number_tables import node_table
+from heatsim.report.page import build
 from heatsim.run.plan_model import describe_model
 from heatsim.scenario import load, parse, write_resolved
 from heatsim.storage import folder
@@ -337,6 +338,9 @@ def test_the_water_takes_what_the_wall_gives(method: str, tmp_path: Path) -> Non
     assert (name, float(kelvins)) == ("water", pytest.approx(float(nodes["water (K)"]), abs=0.01))
     assert [float(heat) for heat in heats] == [pytest.approx(taken, rel=1e-3), pytest.approx(-taken, rel=1e-3)]
     assert shown.title.endswith(f"({unit})")
+    page = build(tmp_path / "out")
+    assert shown.title in page
+    assert (">Nodes</figcaption>" in page) == (method != "steady")
 
 
 def test_plans_and_pictures_show_channels_and_nodes() -> None:

@@ -72,7 +72,7 @@ def build(folder: Path) -> str:
             "What was computed", document.name_list(computed if summary else facts.unfinished_facts(folder, settings))
         ),
         Part("How sure it is", _certainty(folder, summary, settings, balance, flows)),
-        Part("Curves", "".join(map(charts.draw, _charts(settings, summary, balance, probes, energy)))),
+        Part("Curves", "".join(map(charts.draw, _charts(settings, summary, balance, probes, energy, nodes)))),
         Part("Pictures", document.pictures(_figures(folder, settings.steady))),
         Part(
             "Tables",
@@ -167,9 +167,14 @@ def _charts(
     balance: EnergyBalance | None,
     probes: RunTable | None,
     energy: RunTable | None,
+    nodes: RunTable | None,
 ) -> Iterator[Chart]:
     if probes is not None and len(probes.times):
         yield from _probe_charts(settings, summary, probes)
+    if nodes is not None and len(nodes.times) > 1:
+        unit = settings.temperature_unit
+        curves = {name: unit.of(values) for name, values in nodes.in_unit(KELVIN.name).items()}
+        yield _over_time("Nodes", f"Temperature ({unit.symbol})", nodes.times, curves)
     if balance is not None:
         yield _balance_chart(balance)
     if energy is not None and len(energy.times) > 1 and balance is not None and not balance.only_noise:

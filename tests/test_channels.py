@@ -17,6 +17,7 @@ from heatsim.errors import Interrupted, ScenarioError
 from heatsim.physics.problem import HeatProblem
 from heatsim.report.number_tables import node_table
 from heatsim.report.page import build
+from heatsim.run.error.values import read_values
 from heatsim.run.plan_model import describe_model
 from heatsim.scenario import load, parse, write_resolved
 from heatsim.storage import folder
@@ -223,6 +224,29 @@ def test_what_later_regions_leave_of_a_channel() -> None:
     assert ends(found) == pytest.approx([outlet(INLET, 1500.0, area)], abs=1e-6 * 50.0)
 
 
+PIPE = """
+[domain]
+size = [0.01, 0.1]
+cells = [10, 20]
+symmetry = "axial"
+material = "metal"
+[materials]
+metal = { conductivity = 1e7, density = 1e6, specific_heat = 1e6 }
+[[regions]]
+name = "slot"
+material = "void"
+box = { min = [0.0, -1.0, 0.0], max = [0.004, 1.0, 0.1] }
+[boundaries]
+x_max = { type = "temperature", value = 350.0 }
+"""
+
+
+@pytest.mark.parametrize("side", ["z_min", "z_max"])
+def test_a_pipe_of_rings(side: str) -> None:
+    text = PIPE + BLOCK[BLOCK.index("[initial]") :] + WATER.replace("x_min", side).replace("1500.0", "300.0")
+    assert ends(finished(text)) == pytest.approx([outlet(INLET, 300.0, 2.0 * pi * 0.004 * 0.1)], abs=1e-6 * 50.0)
+
+
 @pytest.mark.parametrize(
     ("shape", "area"),
     [
@@ -343,6 +367,22 @@ def test_the_water_takes_what_the_wall_gives(method: str, tmp_path: Path) -> Non
     assert (">Nodes</figcaption>" in page) == (method != "steady")
 
 
+def _value_of(at: Path, text: str) -> float:
+    """The temperature of the cold fluid at its outlet, as errors in space are found of."""
+    at.mkdir()
+    Simulation.from_scenario(runs.write(at, text), output=at / "out").run()
+    return read_values(at / "out")["node cold", "K"]
+
+
+def test_the_errors_of_outlets_follow_from_a_coarser_grid(tmp_path: Path) -> None:
+    """In counterflow of equal capacity rates: ε = NTU/(1 + NTU)."""
+    cold = WATER.replace('"water"', '"cold"').replace('"slot"', '"second"').replace("x_min", "x_max")
+    rest = BLOCK[BLOCK.index("[initial]") :].replace("1e-7", "1e-8") + WATER + cold.replace("300.0", "290.0")
+    fine, coarse = (_value_of(tmp_path / n, EXCHANGER.replace("N", n) + rest) for n in ("48", "24"))
+    units = 0.5 * 0.01 / (2.0 / 1500.0 + 0.001 / 0.5) / 0.4
+    assert (fine - coarse) / 3.0 == pytest.approx(290.0 + 10.0 * units / (1.0 + units) - fine, rel=0.03)
+
+
 def test_plans_and_pictures_show_channels_and_nodes() -> None:
     air = '[[nodes]]\nname = "air"\nheat_capacity = 5.0\ninitial_temperature = 290.0\npower = 2.0\n'
     air += 'links = [{ ambient = 280.0, conductance = 3.0 }, { node = "duct", conductance = 1.0 }]\n'
@@ -386,6 +426,7 @@ def test_the_resolved_scenario_has_channels(tmp_path: Path) -> None:
 
 
 BEHIND = WATER.replace('"water"', '"behind"').replace('"slot"', '"second"').replace("300.0", '{ channel = "water" }')
+REST = BLOCK[BLOCK.index("[initial]") :]
 FLOOR = "box = { min = [0, 0, 0], max = [0.1, 0.003, 0.001] }"
 HELD = 'type = "temperature"\nvalue = 300.0\n'
 
@@ -436,6 +477,11 @@ def painted(name: str, low: str, high: str, material: str = "metal", text: str =
         (BLOCK + WATER.replace("1e-4", "0.0"), "channels.0.mass_flow", "must be greater than 0"),
         (BLOCK + WATER.replace("1500.0", "-1.0"), "channels.0.coefficient", "must be at least 0"),
         (BLOCK + WATER.replace('"x_min"', '"left"'), "channels.0.from", "x_min"),
+        (
+            PIPE + BLOCK[BLOCK.index("[initial]") :] + WATER.replace("x_min", "y_max"),
+            "channels.0.from",
+            "no fluid passes",
+        ),
     ],
 )
 def test_misuse_is_refused_at_its_key(text: str, key: str, fragment: str) -> None:

@@ -30,7 +30,7 @@ from heatsim.scenario import Scenario
 from heatsim.scenario.tables.domain import AxisCells
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import render_command, resume_command
-from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_probes
+from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_nodes, read_probes
 from heatsim.storage.summary_file import read_summary, write_summary
 from heatsim.temperature_units import KELVIN
 
@@ -163,10 +163,11 @@ def _compare(run: FinishedRun, summary: Mapping[str, Any], stop: Stop) -> dict[s
     except Interrupted:
         raise Interrupted("") if stop.requested else InputError(too_long(cells)) from None
     kept = {table.file: RunTable.of(table.columns(state), np.array(table.kept)) for table in tables}
-    others, energy = kept.get(run_folder.PROBES), kept.get(run_folder.ENERGY)
-    of_tables = values_of(summarise(coarser.plan, state, coarser.timing, None), others, energy)
+    others, energy, nodes = (kept.get(file) for file in (run_folder.PROBES, run_folder.ENERGY, run_folder.NODES))
+    of_tables = values_of(summarise(coarser.plan, state, coarser.timing, None), others, energy, nodes)
     coarse = {**means_of_regions(state), **of_tables, **run.more(others)}
-    fine = {**run.means, **values_of(summary, probes, read_energy(run.folder)), **run.more(probes)}
+    of_files = values_of(summary, probes, read_energy(run.folder), read_nodes(run.folder))
+    fine = {**run.means, **of_files, **run.more(probes)}
     ratio = choice.ratio(cells)
     of_lines = {name: probe.name for probe in scenario.probes if probe.line is not None for name in probe.columns}
     errors = _errors(fine, coarse, ratio, of_lines)

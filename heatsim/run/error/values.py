@@ -1,4 +1,4 @@
-"""The values of a run whose errors are estimated: probes, extremes, means of regions, heat flows."""
+"""The values of a run whose errors are estimated: probes, nodes, extremes, means of regions, heat flows."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from heatsim.observers.state import RunState
 from heatsim.physics.geometry.regions import region_number
 from heatsim.solver.field.cell_parts import CellParts, conducting_regions, own_cells
 from heatsim.solver.field.field_statistics import FieldStatistics
-from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_probes
+from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_nodes, read_probes
 from heatsim.storage.summary_file import read_summary
 from heatsim.temperature_units import KELVIN
 
@@ -31,12 +31,20 @@ def read_values(folder: Path) -> Values:
     Raises:
         StorageError: a file cannot be read.
     """
-    return values_of(read_summary(folder), read_probes(folder), read_energy(folder))
+    return values_of(read_summary(folder), read_probes(folder), read_energy(folder), read_nodes(folder))
 
 
-def values_of(summary: Mapping[str, Any], probes: RunTable | None, energy: RunTable | None) -> Values:
+def values_of(
+    summary: Mapping[str, Any], probes: RunTable | None, energy: RunTable | None, nodes: RunTable | None
+) -> Values:
     """The values of a run that has ended, from the content of its summary.json and of its tables."""
-    return dict([*_of_probes(probes), *_of_body(summary), *_flows(energy)])
+    return dict([*_of_probes(probes), *_of_nodes(nodes), *_of_body(summary), *_flows(energy)])
+
+
+def _of_nodes(nodes: RunTable | None) -> Iterator[tuple[tuple[str, str], float]]:
+    """The temperature of each node, and of each channel at its outlet, at the end."""
+    for name, values in ({} if nodes is None else nodes.in_unit(KELVIN.name)).items():
+        yield (f"node {name}", KELVIN.name), float(values[-1])
 
 
 def _of_probes(probes: RunTable | None) -> Iterator[tuple[tuple[str, str], float]]:

@@ -72,7 +72,7 @@ def _parts(scenario: Scenario) -> Iterator[Mistake]:
 
 
 def _rings(scenario: Scenario) -> Iterator[Mistake]:
-    """Patches and layers are rings: along y they cover all of the domain."""
+    """Patches, channels and layers are rings: along y they cover all of the domain."""
     for index, patch in entries(scenario.patches):
         if not known(patch.face, patch.rectangle):
             continue
@@ -80,6 +80,11 @@ def _rings(scenario: Scenario) -> Iterator[Mistake]:
             yield Mistake(f"patches.{index}.face", f"got {show(patch.face)}; with {_AXIAL} no heat passes this face")
         else:
             yield from _parts_of_rings(f"patches.{index}", "patches are rings", patch.rectangle, patch.face)
+    for index, channel in entries(scenario.channels):
+        if channel.from_ in _ACROSS:
+            yield Mistake(
+                f"channels.{index}.from", f"got {show(channel.from_)}; with {_AXIAL} no fluid passes this face"
+            )
     for index, layer in entries(scenario.layers):
         plane, key = layer.plane, f"layers.{index}.plane"
         if not known(plane) or not known(plane.axis, plane.at):

@@ -323,9 +323,9 @@ CASES = (
     Case("fuel_pin", "integrated twice", everywhere(rings.fuel_pin), 700.0, 2e-3, order=True),
     Case("hollow_cylinder", "series resistances", everywhere(rings.hollow_cylinder), 160.0, 1e-11, 1e-5),
     Case("graded_wall", "series resistances", everywhere(rings.graded_wall), 44.6, 1e-11, 1e-5),
-    Case("lumped_bodies", "exponentials", nodes.lumped_bodies, 100.0, 5e-4, end=_FLOATS),
+    Case("lumped_bodies", "matrix exp.", nodes.lumped_bodies, 100.0, 5e-4, end=_FLOATS),
     Case("held_wall_node", "exponential", nodes.heated_air, 70.0, 1e-3, end=EndState(nodes.heated_air, 7e-4)),
-    Case("room_through_a_day", "exponentials", nodes.room_through_a_day, 20.0, 1e-4, end=_CHANGES),
+    Case("room_through_a_day", "matrix exp.", nodes.room_through_a_day, 20.0, 1e-4, end=_CHANGES),
     Case(
         "channels_in_series",
         "Incropera eq. 8.41b",

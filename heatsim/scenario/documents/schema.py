@@ -13,9 +13,17 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from heatsim.scenario.documents.schema_values import TABLE_IN_TEMPERATURE, TEXT, Schema, default_of, leaf, limited
+from heatsim.scenario.documents.schema_values import (
+    TABLE_IN_TEMPERATURE,
+    TEXT,
+    Schema,
+    default_of,
+    leaf,
+    limited,
+    table_of,
+)
 from heatsim.scenario.tables.boundaries import FACE_TYPES
-from heatsim.scenario.tables.fields import Form, OneOf
+from heatsim.scenario.tables.fields import Form, OneOf, OrTable
 from heatsim.scenario.tables.library import PREFIX, library_names
 from heatsim.scenario.tables.materials import Material, NamesMaterial
 from heatsim.scenario.tables.named import Named
@@ -119,6 +127,7 @@ class SchemaMaker:
             kinds = [self._of_library(), TEXT | {"not": {"pattern": f"^{PREFIX}"}}]
         if any(isinstance(part, AtSurface) for part in of_field):
             kinds = [*kinds, TABLE_IN_TEMPERATURE]
+        kinds = [*kinds, *(table_of(part.keys) for part in of_field if isinstance(part, OrTable))]
         kinds = kinds if form is None else [limited(kind, form.whole) for kind in kinds]
         if "fewest" in _extra(info):
             kinds = [kind | ({"minItems": _extra(info)["fewest"]} if "minItems" in kind else {}) for kind in kinds]

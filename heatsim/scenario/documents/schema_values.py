@@ -1,5 +1,6 @@
 """The JSON Schemas of single values: numbers, texts, and the tables that TOML may have in their place."""
 
+from collections.abc import Sequence
 from inspect import isclass
 from typing import Any
 
@@ -81,6 +82,12 @@ def leaf(annotation: Any, quantity: Quantity | None) -> list[Schema]:
     if annotation is str or (isclass(annotation) and issubclass(annotation, InputFile | LabelFile)):
         return [TEXT]
     return [{}]
+
+
+def table_of(keys: Sequence[str]) -> Schema:
+    """The schema of a table with some keys, of which the first is required."""
+    values = {key: {"type": ["number", "string"]} for key in keys}
+    return {"type": "object", "properties": values, "required": [keys[0]], "additionalProperties": False}
 
 
 def limited(kind: Schema, limits: tuple[int | None, int | None]) -> Schema:

@@ -14,6 +14,7 @@ from heatsim.scenario.tables.fields import (
     FaceName,
     Form,
     MassFlow,
+    OrTable,
     SpecificHeat,
     Text,
     read_text,
@@ -62,7 +63,11 @@ class Channel(BaseModel):
         description="Side on which the fluid enters; it flows towards the opposite one",
     )
     inlet: Annotated[
-        TimeFunction, PlainValidator(_read_inlet), TEMPERATURE, Form('≥ 0, or `{ channel = "first" }`')
+        TimeFunction,
+        PlainValidator(_read_inlet),
+        TEMPERATURE,
+        OrTable((_CHANNEL,)),
+        Form('≥ 0, or `{ channel = "first" }`'),
     ] = Field(examples=['inlet = "25 degC"'], description="Temperature at which it enters, or the channel before")
     mass_flow: MassFlow = Field(examples=["mass_flow = 0.02"], description="Mass flow")
     specific_heat: SpecificHeat = Field(examples=["specific_heat = 4180.0"], description="Specific heat of the fluid")

@@ -70,6 +70,13 @@ class Form:
     whole: tuple[int | None, int | None] = (None, None)
 
 
+@dataclass(frozen=True)
+class OrTable:
+    """Marks a field type whose value may also be a table with these keys; the first one is required."""
+
+    keys: tuple[str, ...]
+
+
 def _number(quantity: Quantity) -> PlainValidator:
     return PlainValidator(quantity.read)
 
@@ -323,7 +330,9 @@ TemperatureName = Annotated[
 # The check of expressions over the time of the run, and the reference of keys, find the quantity in the annotation.
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE, in_space=True), TEMPERATURE]
 KnownTemperature = Annotated[TimeFunction, _in_time(TEMPERATURE), TEMPERATURE]  # at no place
-AmbientInTime = Annotated[TimeFunction, PlainValidator(_read_ambient), TEMPERATURE, Form('≥ 0, or `{ node = "air" }`')]
+AmbientInTime = Annotated[
+    TimeFunction, PlainValidator(_read_ambient), TEMPERATURE, OrTable((NODE, AT)), Form('≥ 0, or `{ node = "air" }`')
+]
 Conductance = Annotated[float, _number(CONDUCTANCE), CONDUCTANCE]
 CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT), COEFFICIENT]
 MassFlow = Annotated[float, _number(MASS_FLOW), MASS_FLOW]

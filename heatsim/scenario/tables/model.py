@@ -234,7 +234,7 @@ class Scenario(BaseModel):
     @property
     def rooms(self) -> dict[str, int]:
         """The number from 1 of each region that is void, by its name; surfaces and probes may name these regions."""
-        regions: Sequence[Region | None] = self.regions  # None for regions with mistakes
+        regions: Sequence[Region | None] = self.regions or ()  # None for regions with mistakes
         numbered = enumerate(regions, start=1)
         return {region.name: number for number, region in numbered if region is not None and region.is_void}
 

@@ -272,3 +272,27 @@ def test_notes_name_given_values_but_no_temperatures_of_nodes(whole: Any) -> Non
         "values that change in time are taken at t = 0: boundaries.z_max.coefficient, nodes.0.power, "
         "nodes.1.links.0.ambient"
     ) in warnings
+
+
+def test_a_run_goes_on_until_nodes_are_slow_too() -> None:
+    """The block is at rest from the start; the node approaches 400 K as exp(−t/100 s), so by 0.01 K/s from 460 s on."""
+    document = {
+        "title": "slow node",
+        "domain": {"size": [0.01, 0.01, 0.01], "cells": [2, 2, 2]},
+        "material": {"conductivity": 20.0, "density": 2000.0, "specific_heat": 500.0},
+        "initial": {"temperature": 300.0},
+        "boundaries": {"default": {"type": "temperature", "value": 300.0}},
+        "nodes": [
+            {
+                "name": "tank",
+                "heat_capacity": 1000.0,
+                "initial_temperature": 300.0,
+                "links": [{"ambient": 400.0, "conductance": 10.0}],
+            }
+        ],
+        "time": {"end": 2000.0, "method": "stabilized", "stop_below": 0.01, "tolerance": 1e-3},
+        "output": {"probe_every": 10.0, "fields": False},
+    }
+    simulation = Simulation.from_dict(document, in_memory=True)
+    simulation.run()
+    assert simulation.time in (470.0, 480.0)

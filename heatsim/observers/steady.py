@@ -1,11 +1,15 @@
-"""Ends a run when all cells change more slowly than ``time.stop_below``."""
+"""Ends a run when all cells and nodes change more slowly than ``time.stop_below``."""
+
+import json
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.observers.observer import Observer, Values
+from heatsim.observers.observer import Observer, Value, Values
 from heatsim.observers.state import RunState
 from heatsim.physics.drives.changes import last_change
+
+_NODES = "steady_nodes"
 
 
 class Steady(Observer):
@@ -26,6 +30,10 @@ class Steady(Observer):
     def start(self, state: RunState, saved: Values | None) -> None:
         """Store the field, unless the checkpoint has one."""
         self._last_change = last_change(state.problem.scenario)
+        network = state.problem.boundary.network
+        self._nodes: NDArray[np.float64] = np.zeros(0) if network is None else network.temperatures.copy()
+        if saved is not None and network is not None:
+            self._nodes = np.array(json.loads(saved[_NODES]))
         if state.compared is None:
             state.compared = (state.step, state.field.own.copy())
 
@@ -39,6 +47,14 @@ class Steady(Observer):
             return
         since = state.problem.timeline.time(step)
         slow = state.field.largest_change(before) / (state.time - since) < stop_below
+        network = state.problem.boundary.network
+        if network is not None:
+            changes, self._nodes = np.abs(network.temperatures - self._nodes), network.temperatures.copy()
+            slow = slow and float(changes.max()) / (state.time - since) < stop_below
         state.stopped = slow and since >= self._last_change
         # A new array: a checkpoint that is being written may hold the old one.
         state.compared = (state.step, state.field.own.copy())
+
+    def save(self) -> dict[str, Value]:
+        """The temperatures of nodes at the last comparison."""
+        return {_NODES: json.dumps(self._nodes.tolist())} if len(self._nodes) else {}

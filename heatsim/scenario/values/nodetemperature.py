@@ -50,8 +50,8 @@ class NodeTemperature(TimeFunction):
         return np.array([0.0, end])
 
     def last_change(self, end: float) -> float:
-        """``end``."""
-        return end
+        """0: nothing that is given changes."""
+        return 0.0
 
     def extremes(self, end: float) -> tuple[float, float]:
         """The bounds."""

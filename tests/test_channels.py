@@ -22,7 +22,7 @@ from heatsim.run.plan_model import describe_model
 from heatsim.scenario import load, parse, write_resolved
 from heatsim.storage import folder
 from heatsim.storage.run_settings import read_settings
-from heatsim.storage.run_tables import read_nodes
+from heatsim.storage.run_tables import read_energy, read_nodes
 
 # A slot through a block whose outer sides are held. The block conducts so well that its walls have one temperature.
 LENGTH, SIDE, WALL, INLET = 0.1, 1e-3, 350.0, 300.0
@@ -399,6 +399,43 @@ def test_plans_and_pictures_show_channels_and_nodes() -> None:
     assert water.text.startswith("channel water: from x_min at 300 K")
     assert behind.text.startswith("channel behind: from x_min after")
     assert len([*water.rectangles(of.grid)]) == 4
+
+
+HARD = """
+[[nodes]]
+name = "air"
+heat_capacity = 0.05
+initial_temperature = 300.0
+flows = [{ node = "duct", mass_flow = 1e-5, specific_heat = 1000.0 }]
+[[nodes]]
+name = "duct"
+flows = [{ inlet = 280.0, mass_flow = 2e-5, specific_heat = 1000.0 }]
+"""
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
+def test_strong_films_beside_radiation_and_changing_materials(method: str, precision: str, tmp_path: Path) -> None:
+    """A film that jumps to 5,000 W/(m² K) and grows to 1e6, an inlet that swings, and air that flows and radiates."""
+    films = "{ times = [0.0, 0.5, 0.5, 1.0], values = [100.0, 5000.0, 10.0, 1e6] }"
+    text = LOOSE.replace("conductivity = 1.5", 'conductivity = "1.5*(1 + 0.01*(T - 320))"').replace(
+        "end = 4.0", "end = 1.0"
+    )
+    time = 'dt = 0.02\nmethod = "euler"' if method == "euler" else f'method = "{method}"\ntolerance = 0.02'
+    text = text.replace('dt = 0.1\nmethod = "euler"', time).replace("float64", precision)
+    walls = 'x_max = { type = "convection", coefficient = 50.0, ambient = { node = "air" }, emissivity = 0.8, '
+    text = text.replace("[boundaries]\n", f"[boundaries]\n{walls}surroundings = 800.0 }}\n")
+    text += HARD + WATER.replace("1500.0", films).replace("300.0", '"300 + 20*sin(3*t)"')
+    Simulation.from_scenario(runs.write(tmp_path, text), output=tmp_path / "out").run()
+    energy, nodes = read_energy(tmp_path / "out"), read_nodes(tmp_path / "out")
+    assert energy is not None
+    assert nodes is not None
+    through, taken = energy.of_parts("J")["surface slot"], nodes.columns["water surfaces", "J"]
+    assert taken == pytest.approx(-through, abs=1e-9 if precision == "float64" else 1e-6)
+    assert abs(taken[-1]) > 0.1
+    stored = 0.05 * (nodes.in_unit("K")["air"] - 300.0)
+    gained = sum(nodes.columns[f"air {kind}", "J"] for kind in ("surfaces", "flows"))
+    assert gained == pytest.approx(stored, abs=1e-9)
 
 
 def test_an_interrupted_run_goes_on_to_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

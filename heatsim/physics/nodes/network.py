@@ -29,6 +29,22 @@ COLUMNS = 5
 _SAVED, _SAVED_RATES = "nodes", "node_rates"
 
 
+# Changes of temperatures that fall no more are rounding, if they are at most this part of the temperature.
+_ROUNDING = 1e-9
+
+
+def has_settled(change: float, before: float, largest: float, small: float) -> bool:
+    """Whether Newton's method for nodes has ended: a change in K is at most a small part of |u|, or rounding.
+
+    Args:
+        change: the last one in K.
+        before: the one before; infinite at first.
+        largest: the largest |u| in K.
+        small: the part.
+    """
+    return change <= small * largest or 0.5 * before <= change <= _ROUNDING * largest
+
+
 class Given(NamedTuple):
     """What does not depend on the temperatures of nodes, at n stages, in W; arrays of shape (n, nodes).
 

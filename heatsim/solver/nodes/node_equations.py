@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.multigrid.sweeps import ENERGY
 from heatsim.physics.matter.enthalpy import EnthalpyTable
-from heatsim.physics.nodes.network import TEMPERATURE, Given
+from heatsim.physics.nodes.network import TEMPERATURE, Given, has_settled
 from heatsim.physics.operator.balance import Balance
 from heatsim.physics.operator.surface_exchange import BalanceSurface
 from heatsim.solver.nodes.node_exchange import Column, NodeExchange
@@ -151,14 +151,15 @@ class NodeEquations:
 
     def settle(self, T: Any) -> Array:
         """Find the nodes for cells that stay; returns the heat from surfaces in W. Collective."""
-        network = self.network
+        network, size = self.network, np.inf
         for _ in range(_MOST_STEPS):
             found = self._exchange.exchanged(self._surfaces(T))
             matrix = np.diag(self._sigma * network.capacities) + network.matrix + found.slopes
             change = network.solved(matrix, self._gain(found.heat))
             network.state[:, TEMPERATURE] += change
             self._balance.take_nodes()
-            if self._exchange.linear or np.abs(change).max() <= _SMALL * np.abs(network.temperatures).max():
+            before, size = size, float(np.abs(change).max())
+            if self._exchange.linear or has_settled(size, before, float(np.abs(network.temperatures).max()), _SMALL):
                 break
         heat: Array = found.heat - found.slopes @ change
         return heat

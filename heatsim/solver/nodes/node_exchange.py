@@ -181,16 +181,17 @@ class NodeExchange:
             _, film = rise_and_slope(surface.law, K, T, surface.beam, xp)
             heat, slope = real * surface.beam - surface.area * half * rise, real * film
             return [_Exchange(FLUID, heat, slope, slope, film / (K + film))]
-        film, ambient, _, emission, surroundings, _ = surface.condition
+        film, ambient, flux, emission, surroundings, _ = surface.condition
         at_surface = T + rise
         all_films = self._film(surface, T, conducting)
         each = xp.ones(T.shape)  # sums need a number for each face
-        heat, slope = real * film * (at_surface - ambient), real * film * each
-        found = [_Exchange(FLUID, heat, slope, slope, film / (K + all_films))]
+        found, left = [], real * (flux + surface.beam) - surface.area * half * rise
         if surface.radiates:
             hot, cold = at_surface + reference, surroundings + reference
             radiating = 4.0 * emission * cold**3
             watts = real * emission * (hot - cold) * (hot + cold) * (hot * hot + cold * cold)
             slope, back = real * radiating * each, real * 4.0 * emission * hot**3 * each
-            found.append(_Exchange(RADIATION, watts, slope, back, radiating / (K + all_films)))
-        return found
+            found, left = [_Exchange(RADIATION, watts, slope, back, radiating / (K + all_films))], left - watts
+        # Behind a strong film T_s − u is small and rounded; what the half cell conducts is not.
+        heat, slope = xp.where(film > K, left, real * film * (at_surface - ambient)), real * film * each
+        return [_Exchange(FLUID, heat, slope, slope, film / (K + all_films)), *found]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import NotConvergedError
 from heatsim.physics.matter.enthalpy import EnthalpyTable
-from heatsim.physics.nodes.network import TEMPERATURE, Given
+from heatsim.physics.nodes.network import TEMPERATURE, Given, has_settled
 from heatsim.physics.operator.balance_surfaces import at_stage, find_surfaces
 from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.operator.surface_exchange import BalanceSurface
@@ -63,6 +63,7 @@ class NodeStages:
             given: of the stage.
         """
         network, massless = self.network, self.network.massless
+        size = np.inf
         for _ in range(_MOST_STEPS):
             found = self._exchanged(T, inputs)
             heat = found.heat
@@ -73,8 +74,9 @@ class NodeStages:
             change = network.solved(slopes[np.ix_(massless, massless)], missing)
             network.state[massless, TEMPERATURE] += change
             heat = heat - found.slopes[:, massless] @ change
-            largest = np.abs(network.temperatures[massless]).max()
-            if self._exchange.linear or np.abs(change).max() <= _SMALL * largest:
+            before, size = size, float(np.abs(change).max())
+            largest = float(np.abs(network.temperatures[massless]).max())
+            if self._exchange.linear or has_settled(size, before, largest, _SMALL):
                 break
         else:
             raise NotConvergedError("the temperatures of nodes without a heat_capacity were not found")

@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 
 # Newton's method for the nodes beside cells that stay: its most steps, and the change that ends it, of |u|.
 _MOST_STEPS, _SMALL = 50, 1e-14
+# The part of the exchange of nodes with surfaces that all of their exchange may be if multigrid needs no responses.
+_TIED = 0.8
 # Responses that depend on each other to this part are one.
 _DEPENDENT = 1e-7
 
@@ -114,16 +116,21 @@ class NodeEquations:
             apply: writes A·p for p to an array.
 
         Returns:
-            The number of responses.
+            The number of responses; none where other things tie the nodes well.
         """
-        roots = [weight**0.5 for weight in self._weights]
+        self._responses, self._coarse = [], np.zeros((0, 0))
+        xp, roots = self._balance.xp, [weight**0.5 for weight in self._weights]
+        every = [root * xp.ones(column.nodes.shape) for column, root in zip(self._columns, roots, strict=True)]
+        tied = self._symmetric_inverse @ np.diag(self._exchange.gathered(self._symmetric, every))
+        if np.abs(np.linalg.eigvals(tied)).max(initial=0.0) < _TIED:  # S is above 1 − _TIED of A + slopes
+            return 0.0
         first = len(self.network) - sum(len(channel.planes) for channel in self.network.channels)
         groups = [*np.eye(len(self.network))[:first]]
         for channel in self.network.channels:
             groups.append(np.isin(np.arange(len(self.network)), [*range(channel.first, channel.last + 1)]) * 1.0)
-        self._responses, applied = [], []
+        applied = []
         for group in groups:
-            b, response, Sw = (self._balance.xp.zeros(self._shape, dtype="float32") for _ in range(3))
+            b, response, Sw = (xp.zeros(self._shape, dtype="float32") for _ in range(3))
             self._spread(group, b, roots)
             solve(b, response)
             apply(response, Sw)
@@ -138,6 +145,8 @@ class NodeEquations:
 
     def correct(self, r: Any, z: Any) -> None:
         """Add W·(Wᵀ·S·W)⁻¹·Wᵀ·r to z = MG(r). Collective."""
+        if not self._responses:
+            return
         changes = self._coarse @ self._balance.sums.of_arrays(w.astype("float64") * r for w in self._responses)
         for change, response in zip(changes.tolist(), self._responses, strict=True):
             z += np.float32(change) * response

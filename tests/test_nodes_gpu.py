@@ -33,7 +33,7 @@ BODY: dict[str, Any] = {
 
 
 def found(device: str, method: str) -> tuple[Any, Any]:
-    time = {"method": method} if method == "steady" else {"method": method, "end": 60.0}
+    time = {"method": method} if method == "steady" else {"method": method, "end": 8.0}
     document = {**BODY, "time": time, "solver": {"device": device, "precision": "float64"}}
     simulation = Simulation.from_dict(document, in_memory=True)
     simulation.run()

@@ -67,7 +67,7 @@ class Channel(BaseModel):
         PlainValidator(_read_inlet),
         TEMPERATURE,
         OrTable((_CHANNEL,)),
-        Form('≥ 0, or `{ channel = "first" }`'),
+        Form('≥ 0; may change in time; or `{ channel = "first" }`'),
     ] = Field(examples=['inlet = "25 degC"'], description="Temperature at which it enters, or the channel before")
     mass_flow: MassFlow = Field(examples=["mass_flow = 0.02"], description="Mass flow")
     specific_heat: SpecificHeat = Field(examples=["specific_heat = 4180.0"], description="Specific heat of the fluid")

@@ -329,12 +329,13 @@ TemperatureName = Annotated[
 ]
 # The check of expressions over the time of the run, and the reference of keys, find the quantity in the annotation.
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE, in_space=True), TEMPERATURE]
-KnownTemperature = Annotated[TimeFunction, _in_time(TEMPERATURE), TEMPERATURE]  # at no place
+_IN_TIME = Form("≥ 0; may change in time")  # at no place
+KnownTemperature = Annotated[TimeFunction, _in_time(TEMPERATURE), TEMPERATURE, _IN_TIME]
 AmbientInTime = Annotated[
     TimeFunction, PlainValidator(_read_ambient), TEMPERATURE, OrTable((NODE, AT)), Form('≥ 0, or `{ node = "air" }`')
 ]
 Conductance = Annotated[float, _number(CONDUCTANCE), CONDUCTANCE]
-CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT), COEFFICIENT]
+CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT), COEFFICIENT, _IN_TIME]
 MassFlow = Annotated[float, _number(MASS_FLOW), MASS_FLOW]
 SpecificHeat = Annotated[float, _number(SPECIFIC_HEAT), SPECIFIC_HEAT]
 NodeHeatCapacity = Annotated[float, _number(NODE_HEAT_CAPACITY), NODE_HEAT_CAPACITY]

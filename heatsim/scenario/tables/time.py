@@ -81,7 +81,7 @@ class Time(BaseModel):
         default=0.9, description='Fraction of the stability limit that `euler` takes with `dt = "auto"`'
     )
     stop_below: TemperatureRate | None = Field(
-        default=None, description="End the run early when no cell changes faster than this between two rows"
+        default=None, description="End the run early when no cell and no node changes faster than this between two rows"
     )
 
     @field_validator("tolerance", mode="after")

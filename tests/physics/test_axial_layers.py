@@ -316,3 +316,29 @@ def test_layers_far_from_the_axis_are_those_of_a_flat_body(seed: int) -> None:
     assert flat == turned or not isinstance(flat, list)
     for name in () if isinstance(flat, list) else ("cells", "node", "capacity", "half", "faces", "links"):
         np.testing.assert_allclose(getattr(turned, name), getattr(flat, name), rtol=1e-5, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("y", [(-0.5, 0.5), (0.0, 0.5), (0.0, 0.1), (-0.1, 0.0)])
+def test_what_a_box_has_for_y_does_not_matter(y: tuple[float, float]) -> None:
+    """A ring in series with a contact: the flow through it has the resistance of the whole circle."""
+    inner = {"name": "core", "material": "b", "box": {"min": [0.0, y[0], 0.0], "max": [0.02, y[1], 0.1]}}
+    same = {"density": 1.0, "specific_heat": 1.0, "conductivity": 10.0}
+    document: dict[str, Any] = {
+        "title": "ring",
+        "domain": {"symmetry": "axial", "size": [0.03, 0.1], "origin": [0.01, 0.0], "cells": [12, 3], "material": "a"},
+        "materials": {"a": same, "b": same},
+        "regions": [inner],
+        "contacts": [{"between": ["a", "b"], "resistance": 1e-3}],
+        "boundaries": {
+            "x_min": {"type": "temperature", "value": 400.0},
+            "x_max": {"type": "temperature", "value": 300.0},
+        },
+        "time": {"method": "steady"},
+        "output": {"fields": False},
+        "solver": {"precision": "float64"},
+    }
+    simulation = Simulation.from_dict(document, in_memory=True)
+    simulation.run()
+    assert simulation.state.steady is not None
+    resistance = np.log(4.0) / (2.0 * np.pi * 10.0 * 0.1) + 1e-3 / (2.0 * np.pi * 0.02 * 0.1)
+    assert simulation.state.steady.flows.faces["x_min"] == pytest.approx(100.0 / resistance, rel=1e-6)

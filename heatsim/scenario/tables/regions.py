@@ -148,9 +148,12 @@ class Shaped(BaseModel):
     def turn(self) -> None:
         """Take the section of the shape through the axis of an axial domain, which reaches over all of y.
 
-        A sphere around a point of the axis gets a cylinder along y, a cylinder along the axis gets a box.
+        A sphere around a point of the axis gets a cylinder along y, a cylinder along the axis gets a box. What a box
+        has for y does not matter.
         """
         match self.given_shape:
+            case Box(min=(inner, _, low), max=(outer, _, high)):
+                self._turned = Box.model_construct(min=(inner, -_BEYOND, low), max=(outer, _BEYOND, high))
             case Sphere(centre=(_, _, z), radius=radius):
                 self._turned = Cylinder.model_construct(from_=(0.0, -_BEYOND, z), to=(0.0, _BEYOND, z), radius=radius)
             case Cylinder(from_=(_, _, one), to=(_, _, other), radius=radius):

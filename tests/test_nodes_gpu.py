@@ -5,8 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda_host import gpu
+from cuda_host.strict import StrictModule
 
+from heatsim.physics.operator.balance_surfaces import find_surfaces
+from heatsim.physics.operator.cell_sums import LocalSums
+from heatsim.physics.problem import HeatProblem
 from heatsim.run.simulation import Simulation
+from heatsim.scenario import parse
+from heatsim.solver.nodes.node_exchange import NodeExchange
 
 CONVECTION = {"type": "convection", "coefficient": 40.0, "ambient": {"node": "air"}}
 RADIATION = {"type": "radiation", "emissivity": 0.8, "ambient": {"node": "walls"}}
@@ -55,3 +61,22 @@ def test_a_gpu_gives_the_temperatures_of_the_cpu(part: str, method: str, monkeyp
     near = 1e-9 if method == "euler" else 1e-5
     np.testing.assert_allclose(T, expected[0], rtol=near)
     np.testing.assert_allclose(state, expected[1], rtol=100.0 * near, atol=near * np.abs(expected[1]).max())
+
+
+@pytest.mark.parametrize("coefficient", [40.0, 1e6])  # below and above what half a cell conducts
+def test_the_exchange_of_nodes_takes_arrays_of_a_device(coefficient: float) -> None:
+    """Arrays that do not mix with NumPy's, of a kind that refuses what CuPy refuses."""
+    document = {**BODY, "time": {"method": "steady"}}
+    document["boundaries"] = {**BODY["boundaries"], "x_min": {**CONVECTION, "coefficient": coefficient}}
+    problem = HeatProblem.from_scenario(parse(document, "case.toml"))
+    found = []
+    for xp in (np, StrictModule()):
+        exchange = NodeExchange(problem.boundary, LocalSums())
+        surfaces = [of for of in find_surfaces(xp, problem, 300.0, changing=True) if exchange.couples(of)]
+        cells = [(of, xp.linspace(5.0, 25.0, len(of.cells)), 1.0) for of in surfaces]
+        columns = exchange.columns(cells)
+        gathered = exchange.gathered(columns, [of.slopes for of in columns])
+        found.append((*exchange.exchanged(cells), gathered))
+    for plain, strict in zip(*found, strict=True):
+        np.testing.assert_allclose(strict, plain, rtol=1e-13)
+        assert np.abs(plain).max() > 0.0

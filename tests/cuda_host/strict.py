@@ -43,6 +43,8 @@ class StrictModule:
         def call(*arguments: Any, **options: Any) -> Any:
             if name not in ("asarray", "array"):
                 refuse(arguments)
+            if name == "where" and isinstance(arguments[0], bool):
+                raise TypeError("CuPy's where takes no bool of Python as its condition")
             return strictly(function(*map(plainly, arguments), **{key: plainly(o) for key, o in options.items()}))
 
         return call

@@ -193,5 +193,5 @@ class NodeExchange:
             slope, back = real * radiating * each, real * 4.0 * emission * hot**3 * each
             found, left = [_Exchange(RADIATION, watts, slope, back, radiating / (K + all_films))], left - watts
         # Behind a strong film T_s − u is small and rounded; what the half cell conducts is not.
-        heat, slope = xp.where(film > K, left, real * film * (at_surface - ambient)), real * film * each
+        heat, slope = xp.where(film * each > K, left, real * film * (at_surface - ambient)), real * film * each
         return [_Exchange(FLUID, heat, slope, slope, film / (K + all_films)), *found]

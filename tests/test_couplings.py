@@ -165,7 +165,7 @@ y_min = { type = "temperature", value = "-5 degC" }
 
 
 def test_the_bridge_of_a_corner_is_exact_within_one_percent(tmp_path: Path) -> None:
-    """k·(1 − 2·ln 2/π), by conformal mapping: with inner lengths a corner is a bridge of its own."""
+    """k·(1 − 2·ln 2/π), by conformal mapping: with inner lengths the corner is one bridge."""
     heatsim.Simulation.from_scenario(runs.write(tmp_path, CORNER), output=tmp_path / "out").run()
     row = last_row(tmp_path / "out")
     psi = row["corner psi"]

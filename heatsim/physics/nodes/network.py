@@ -75,7 +75,7 @@ class Network:
         links: L in W/K, shape (nodes, nodes).
         flows: F in W/K, shape (nodes, nodes).
         state: temperatures in K, then heats in J from surfaces, links, flows and power, shape (nodes, 5): those that
-            conditions and observers see. Whoever steps the nodes sets it.
+            conditions and observers see. The stepper sets it.
         going_on: the state from which steps go on where it differs from what is shown: the temperatures of nodes
             without a heat capacity are found from those of the stage before, so that a resumed run has the same bits.
     """

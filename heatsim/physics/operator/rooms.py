@@ -3,7 +3,7 @@
 The condition of a boundary face depends on the kind of its cell, and on the region that painted the void cell beyond it
 (:meth:`heatsim.physics.geometry.division.Division.towards_void`). Kernels know one condition for each cell type. So
 where the faces of a type have several, its cells are mixed cells, see :mod:`heatsim.physics.conditions.mixed_cells`:
-each face is a part of its own, with the fraction 1.
+each face is one part, with the fraction 1.
 """
 
 from collections.abc import Iterator, Sequence

@@ -18,7 +18,7 @@ def couplings_need_a_linear_steady_state(scenario: Scenario) -> list[Mistake]:
     if not scenario.couplings or not known(scenario.time):
         return []
     if not scenario.steady:
-        message = 'a coupling is that of a steady state: write time.method = "steady", in a scenario of its own'
+        message = 'a coupling is that of a steady state: write time.method = "steady", in another scenario'
         return [Mistake("couplings", message)]
     why = next(_bends(scenario), None)
     message = f"heat flows are not proportional to differences of temperature: {why}; remove it, or the [[couplings]]"

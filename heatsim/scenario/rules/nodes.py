@@ -94,7 +94,7 @@ def nodes_reach_a_known_temperature(scenario: Scenario) -> list[Mistake]:
 
 
 def _is_tied(node: Node, steady: bool) -> bool:
-    """Whether a node has a temperature of its own."""
+    """Whether something fixes the temperature of a node."""
     # One of the ends of a link or flow is given; or none of them could be read.
     others = [*(link.node for _, link in entries(node.links)), *(flow.node for _, flow in entries(node.flows))]
     given = any(other is None for other in others)
@@ -156,7 +156,7 @@ def _conditions(scenario: Scenario) -> Iterator[tuple[str, Face | None]]:
 
 
 def channels_flow_through_void(scenario: Scenario) -> list[Mistake]:
-    """Channels have different names, and each of them a void region for itself, without a condition of its own."""
+    """Channels have different names, and void regions without a condition or another channel."""
     if not known(scenario.regions):
         return []
     names = [node.name for _, node in entries(scenario.nodes) if known(node.name)]

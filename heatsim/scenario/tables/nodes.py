@@ -149,7 +149,7 @@ class Node(BaseModel):
 
     @model_validator(mode="after")
     def _check_start(self) -> "Node":
-        """A node with a heat capacity starts at a temperature; one without has none of its own."""
+        """A node with a heat capacity starts at a temperature; one without follows its surroundings."""
         start = self.initial_temperature
         if self.heat_capacity == 0.0 and start is not None:
             raise ValueError(

@@ -80,7 +80,7 @@ class StageEquations(Equations):
             sigma: σ in 1/s.
             start: θ* in K, float64; it is kept.
             guess: θ in K, float64, to begin the search with.
-            nodes: what is given to nodes, and their temperatures u* in K.
+            nodes: the given heats of the nodes, and their temperatures u* in K.
         """
         self._balance.move_to(stage)
         if self.nodes is not None and nodes is not None:

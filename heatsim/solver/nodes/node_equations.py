@@ -1,7 +1,7 @@
 """Nodes in systems of equations: eliminated from the linear systems of Newton's method.
 
     cells     (A + slopes)·δ − B·η = gain                  δ: change of the cells, η: of the nodes
-    nodes     D·η − Bᵀ·δ = missing                          D = σ·C + L + F + slopes of their own exchange
+    nodes     D·η − Bᵀ·δ = missing                          D = σ·C + L + F + slopes of their exchange
 
 so that conjugate gradients solve S·δ = gain + B·D⁻¹·missing with S = A + slopes − B·D⁻¹·Bᵀ, and η = D⁻¹·(missing +
 Bᵀ·δ). Multigrid knows A + slopes. Where surfaces hold the cells to nodes, and little ties the nodes, S is much smaller

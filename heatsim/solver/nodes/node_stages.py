@@ -1,7 +1,7 @@
 """Nodes in explicit stages: each stage moves them as it moves the cells, u' = u + size·du/dt.
 
-The conditions of a stage have the temperatures that the nodes have at its start. Nodes without a heat capacity have
-none of their own: they are found from the field at the start of the stage.
+The conditions of a stage have the temperatures that the nodes have at its start. Those of
+nodes without a heat capacity are found from the field at the start of the stage.
 """
 
 from typing import Any

@@ -38,9 +38,13 @@ BODY: dict[str, Any] = {
 }
 
 
-def found(device: str, method: str) -> tuple[Any, Any]:
+# Where nothing radiates and nothing but temperatures changes, a GPU moves the nodes itself.
+LINEAR = {**BODY["boundaries"], "y_max": {**CONVECTION, "coefficient": 25.0, "ambient": {"node": "walls"}}}
+
+
+def found(device: str, method: str, boundaries: Any = BODY["boundaries"]) -> tuple[Any, Any]:
     time = {"method": method} if method == "steady" else {"method": method, "end": 8.0}
-    document = {**BODY, "time": time, "solver": {"device": device, "precision": "float64"}}
+    document = {**BODY, "boundaries": boundaries, "time": time, "solver": {"device": device, "precision": "float64"}}
     simulation = Simulation.from_dict(document, in_memory=True)
     simulation.run()
     network = simulation.plan.problem.boundary.network
@@ -51,12 +55,15 @@ def found(device: str, method: str) -> tuple[Any, Any]:
 GPU = [pytest.param("gpu", method, marks=pytest.mark.gpu) for method in ("euler", "stabilized", "implicit", "steady")]
 
 
+@pytest.mark.parametrize("boundaries", [BODY["boundaries"], LINEAR], ids=["radiating", "linear"])
 @pytest.mark.parametrize(("part", "method"), [("host", "euler"), ("host", "stabilized"), *GPU])
-def test_a_gpu_gives_the_temperatures_of_the_cpu(part: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = found("cpu", method)
+def test_a_gpu_gives_the_temperatures_of_the_cpu(
+    part: str, method: str, boundaries: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = found("cpu", method, boundaries)
     if part == "host":
         gpu.play_gpu(monkeypatch)
-    T, state = found("cuda", method)
+    T, state = found("cuda", method, boundaries)
     # Steps and solutions that follow a tolerance stop where rounding decides.
     near = 1e-9 if method == "euler" else 1e-5
     np.testing.assert_allclose(T, expected[0], rtol=near)

@@ -33,6 +33,9 @@ _MOST_GRAPHS = 64
 _REQUESTS = 8
 _MOST_WANTED = 1024
 
+# Queues what a sweep needs before it; its argument is the field.
+Before = Callable[[Any], None]
+
 
 @dataclass(frozen=True)
 class Sweeps:
@@ -43,12 +46,14 @@ class Sweeps:
         launches: the launches of one sweep.
         coefficients: struct Coefficients.
         ledger: struct Ledger.
+        before: what each sweep needs before it; None for nothing. It is the same in all calls of one kernel.
     """
 
     kernel: CudaKernel
     launches: Sequence[Launch]
     coefficients: NDArray[Any]
     ledger: NDArray[Any]
+    before: Before | None = None
 
     @property
     def together(self) -> bool:
@@ -72,6 +77,8 @@ class Sweeps:
             at, place = address + sweep * self.sweep_bytes, sweep % most
             if place == 0:
                 self.kernel.load_stages(at, min(most, count - sweep) * steps)
+            if self.before is not None:
+                self.before(T)
             self.kernel(self.launches, T, T_new, self.coefficients, at, self.ledger, place * steps)
             T, T_new = T_new, T
         return T, T_new

@@ -27,6 +27,7 @@ from heatsim.kernels.composite import surface_heat
 from heatsim.kernels.composite.cell_heat import heating_build
 from heatsim.kernels.launch_shapes import in_three_steps
 from heatsim.kernels.multigrid import cuda_sweeps
+from heatsim.kernels.nodes import node_stage
 from heatsim.kernels.primers import primers
 from heatsim.kernels.reductions import find, fused, gather, step_error
 from heatsim.kernels.reductions.ladder import LADDER as SUMS
@@ -352,12 +353,14 @@ def test_multigrid_compiles_without_warnings_or_spills(architecture: int) -> Non
 
 
 @on(75, 90)
-def test_the_heat_of_surfaces_compiles_without_warnings_or_spills(architecture: int) -> None:
+def test_the_heat_of_surfaces_and_nodes_compiles_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
-    source = compiled.spliced(surface_heat.FOLDER / surface_heat.SOURCE)
-    result = compile_source(source, surface_heat.SOURCE, architecture, compiled.options({}))
-    assert "warning" not in result.log, result.log
-    assert set(result.local_memory) == {(0, 0, 0)}, result.log
+    of_nodes = {"REAL": "float", "THREADS": node_stage.THREADS}
+    for module, macros in ((surface_heat, {}), (node_stage, of_nodes)):
+        source = compiled.spliced(module.FOLDER / module.SOURCE)
+        result = compile_source(source, module.SOURCE, architecture, compiled.options(macros))
+        assert "warning" not in result.log, result.log
+        assert set(result.local_memory) == {(0, 0, 0)}, result.log
 
 
 # Name, precision, several materials: each rung once, those that a run takes in all forms.

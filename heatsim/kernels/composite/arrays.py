@@ -47,7 +47,7 @@ class SweepTable:
     Attributes:
         table: struct StepData of each step, an array of bytes on the device.
         itemsize: bytes of a struct.
-        arrays: the arrays that the structs point to.
+        arrays: the arrays that the structs point to; of general bodies first the numbers of conditions.
     """
 
     table: Any
@@ -57,6 +57,11 @@ class SweepTable:
     def address(self, step: int) -> int:
         """The device address of a step's struct."""
         return int(self.table.data.ptr) + step * self.itemsize
+
+    def conditions(self, some: slice) -> Sequence[int]:
+        """The device addresses of the numbers of conditions, of some steps of a general body."""
+        addresses: list[int] = _pointers(self.arrays[0], some.stop)[some].tolist()
+        return addresses
 
     def part(self, first: int, count: int) -> Any:
         """The bytes of ``count`` steps from ``first`` on."""

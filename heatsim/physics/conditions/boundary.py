@@ -270,6 +270,15 @@ class Boundary:
         return all(each.constant for some in of for each in (some.film, some.flux, some.emissivity))
 
     @cached_property
+    def places_of_nodes(self) -> dict[int, int]:
+        """Where the rows of :meth:`rows` at one time, flattened, have temperatures of nodes, and of which nodes."""
+        return {
+            int(number) * NUMBERS + column: int(node)
+            for column, numbers, nodes in self._columns_of_nodes
+            for number, node in zip(numbers, nodes, strict=True)
+        }
+
+    @cached_property
     def _columns_of_nodes(self) -> list[tuple[int, NDArray[np.intp], NDArray[np.intp]]]:
         """Columns of rows, the conditions that have the temperatures of nodes there, and the nodes."""
         found: dict[int, list[tuple[int, int]]] = {AMBIENT: [], SURROUNDINGS: []}

@@ -62,6 +62,10 @@ class Given(NamedTuple):
         """That of one stage, of shape (nodes,)."""
         return Given(*(of[min(stage, len(of) - 1)] for of in self))
 
+    def part(self, some: slice) -> "Given":
+        """That of some of the stages."""
+        return Given(*(of[some] for of in self))
+
 
 class Network:
     """The nodes of a scenario.

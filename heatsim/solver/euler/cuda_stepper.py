@@ -4,15 +4,19 @@ from collections.abc import Hashable
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.ensemble.launches import BodySteps, MemberSteps
 from heatsim.kernels.launch_shapes import Choice
+from heatsim.kernels.nodes.node_stage import MOST_STAGES
 from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.time.steps_ahead import StepsAhead
 from heatsim.solver.euler.stepper import Stepper
 from heatsim.solver.kernels.corrected_trial import TrialSteps
 from heatsim.solver.kernels.cuda_kernels import CudaKernels, Wanted
 from heatsim.solver.kernels.kernel_arguments import GeneralArguments, LinearArguments
+from heatsim.solver.nodes.node_stages import NodeStages
 
 # Steps for which conditions and sources are evaluated and sent to the device at a time. A copy to the device waits for
 # the kernels that were queued before it.
@@ -49,6 +53,23 @@ class CudaStepper(Stepper):
             exchange=field.halo.begin if self._overlaps else None,
         )
 
+    def _advance_with_nodes(self, nodes: NodeStages, until: int) -> None:
+        if not nodes.queues:
+            super()._advance_with_nodes(nodes, until)
+            return
+        field, arguments, dt = self.field, self.arguments, self.problem.timeline.dt(self.step)
+        for first in range(self.step, until, MOST_STAGES):
+            last = min(first + MOST_STAGES, until)
+            sweeps, some = self._ahead.of(first, last)
+            sizes, given = np.full(last - first, dt), self._given(first, last)
+            before = nodes.begin_queue(self._first_inputs, sweeps.conditions(some), sizes, given)
+            field.deviation, field.spare = self._kernels.advance(
+                *(field.deviation, field.spare, arguments.coefficients(dt)),
+                *(sweeps, arguments.ledger, some),
+                before=before,
+            )
+            nodes.end_queue()
+
     def _step(self, inputs: StepInputs, dt: float) -> None:
         field, arguments = self.field, self.arguments
         assert isinstance(arguments, GeneralArguments)
@@ -60,6 +81,11 @@ class CudaStepper(Stepper):
     @property
     def _sweeps(self) -> Hashable:
         return self._kernels.sweeps
+
+    @cached_property
+    def _first_inputs(self) -> StepInputs:
+        assert isinstance(self.arguments, GeneralArguments)
+        return self.arguments.rows(0, 1)
 
     @cached_property
     def _ahead(self) -> StepsAhead[SweepTable]:

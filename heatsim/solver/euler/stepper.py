@@ -77,7 +77,7 @@ class Stepper(ABC):
 
     @abstractmethod
     def _step(self, inputs: StepInputs, dt: float) -> None:
-        """Do one step of ``dt`` s of a body with nodes."""
+        """Do one step of ``dt`` s of a body whose nodes move on the host."""
 
     def _advance_with_nodes(self, nodes: NodeStages, until: int) -> None:
         """Do the steps before ``until``, and those of the nodes."""
@@ -90,15 +90,17 @@ class Stepper(ABC):
 
     @cached_property
     def _inputs(self) -> StepsAhead[tuple[StepInputs, Given]]:
-        arguments, timeline, nodes = self.arguments, self.problem.timeline, self._nodes
+        arguments, most = self.arguments, min(_STEPS_AT_ONCE, self.arguments.steps_per_table)
         assert isinstance(arguments, GeneralArguments)
+        return StepsAhead(
+            self.problem.timeline, most, lambda first, until: (arguments.rows(first, until), self._given(first, until))
+        )
+
+    def _given(self, first: int, until: int) -> Given:
+        """What the nodes are given at steps ``first`` … ``until`` − 1, all of one length."""
+        timeline, nodes = self.problem.timeline, self._nodes
         assert nodes is not None
-
-        def make(first: int, until: int) -> tuple[StepInputs, Given]:
-            stages = StageTimes.of_steps(timeline.step_times(first, until), timeline.dt(first))
-            return arguments.rows(first, until), nodes.network.given(stages)
-
-        return StepsAhead(timeline, min(_STEPS_AT_ONCE, arguments.steps_per_table), make)
+        return nodes.network.given(StageTimes.of_steps(timeline.step_times(first, until), timeline.dt(first)))
 
     def advance(self, steps: int) -> None:
         """Do ``steps`` more steps; on a GPU they are queued and may still be running at return.
@@ -116,7 +118,8 @@ class Stepper(ABC):
         self._overlaps = sweeps is not None and halo.prepare(field.deviation, field.spare, sweeps)
         while self.step < last:
             self._ledger.leave(self.step)
-            most = min(self.arguments.steps_per_table, self.steps_to_carry, 1 if self._nodes is not None else halo.most)
+            together = halo.most if self._nodes is None or halo.slab.alone else 1
+            most = min(self.arguments.steps_per_table, self.steps_to_carry, together)
             until = min(last, self.problem.timeline.interval_end(self.step), self.step + most)
             halo.reach(self.field.deviation, until - self.step)
             if self._nodes is None:

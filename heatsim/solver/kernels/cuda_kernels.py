@@ -12,7 +12,7 @@ from heatsim.kernels.catalog import RESIDENT, SINGLE_STEP, KernelSpec
 from heatsim.kernels.compilation import Variant
 from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.composite.cell_heat import compile_kernel
-from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
+from heatsim.kernels.cuda_graphs import Before, CudaGraphs, Sweeps
 from heatsim.kernels.launch_shapes import Choice, Shape, Task
 from heatsim.kernels.temporal_composite.correction import correct
 from heatsim.parallel.slab import HALO
@@ -102,6 +102,7 @@ class CudaKernels:
         ledger: NDArray[Any],
         some: slice,
         exchange: Callable[[Any], object] | None = None,
+        before: Before | None = None,
     ) -> tuple[Any, Any]:
         """Queue some of the steps of ``table``; return the buffer that holds the field afterwards, and the other.
 
@@ -114,6 +115,7 @@ class CudaKernels:
             some: which of the steps.
             exchange: begins to exchange the halo planes of its argument. If the steps are one sweep that can be
                 divided, it is called as soon as the sweep over the planes beside the cuts is queued; else never.
+            before: what each sweep needs before it; the same in all calls.
         """
         step = some.start
         if exchange is not None and self._edges is not None and some.stop - step == HALO:
@@ -126,7 +128,7 @@ class CudaKernels:
         for kernel, launches in self.prepared.kernels:
             reach = kernel.build.spec.steps
             count = (some.stop - step) // reach
-            run = Sweeps(kernel, launches, coefficients, ledger)
+            run = Sweeps(kernel, launches, coefficients, ledger, before)
             T, T_new = self._graphs.advance(run, T, T_new, table, step, count)
             step += count * reach
         return T, T_new

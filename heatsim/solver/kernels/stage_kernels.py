@@ -15,7 +15,9 @@ from heatsim.kernels.composite.cell_heat import compile_kernel
 from heatsim.kernels.cuda_graphs import Sweeps
 from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.kernels.launch_shapes import Choice, Shape
+from heatsim.kernels.nodes.node_stage import MOST_STAGES
 from heatsim.physics.matter.coefficients import derive
+from heatsim.physics.nodes.network import Given
 from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.stage_times import StageTimes
@@ -33,7 +35,7 @@ from heatsim.solver.kernels.stage_arguments import (
     make_stage_arguments,
 )
 from heatsim.solver.ledger.energy_ledger import Ledger
-from heatsim.solver.nodes.node_stages import node_stages
+from heatsim.solver.nodes.node_stages import NodeStages, node_stages
 
 # Trying out kernels pays if they do many stages: about a tenth of the steps that Euler's method would do.
 _STAGES_A_STEP = 0.1
@@ -131,19 +133,15 @@ class StageKernels(ABC):
         """
         if some.start == some.stop:
             return T, T_new, 0.0
+        heat = self._arguments.source_heat(values.numbers, some)
+        if self.nodes is not None and values.given is not None:
+            return *self._advance_with_nodes(self.nodes, values.given, T, T_new, values, some, enters), heat
         halo = self._field.halo
-        most = halo.most if self.nodes is None else 1
-        for first in range(some.start, some.stop, most):
+        for first in range(some.start, some.stop, halo.most):
             halo.exchange(T)
-            own = slice(first, min(first + most, some.stop))
-            if self.nodes is None or values.given is None:
-                T, T_new = self._advance(T, T_new, values, own, enters)
-                continue
-            alone = StageValues(values.numbers[own], values.increments)
-            self.nodes.begin(T, alone.numbers, values.given.at(first))
-            T, T_new = self._advance(T, T_new, alone, slice(0, 1), enters)
-            self.nodes.move(self._size(alone.numbers))
-        return T, T_new, self._arguments.source_heat(values.numbers, some)
+            own = slice(first, min(first + halo.most, some.stop))
+            T, T_new = self._advance(T, T_new, values, own, enters)
+        return T, T_new, heat
 
     def add_increments(self, base: Any, T: Any, out: Any, values: StageValues[Any], number: int) -> float:
         """Set out = base + size·F(T); its heat is entered.
@@ -165,6 +163,18 @@ class StageKernels(ABC):
             self.nodes.move(self._size(rows))
         self._add_increments(base, T, out, rows)
         return self._arguments.heat_of(rows)
+
+    def _advance_with_nodes(
+        self, nodes: NodeStages, given: Given, T: Any, T_new: Any, values: StageValues[Any], some: slice, enters: bool
+    ) -> tuple[Any, Any]:
+        """As :meth:`_advance`, stage by stage: conditions follow the nodes."""
+        for number in range(some.start, some.stop):
+            alone = StageValues(values.numbers[number : number + 1], values.increments)
+            self._field.halo.exchange(T)
+            nodes.begin(T, alone.numbers, given.at(number))
+            T, T_new = self._advance(T, T_new, alone, slice(0, 1), enters)
+            nodes.move(self._size(alone.numbers))
+        return T, T_new
 
     def _size(self, rows: StepInputs) -> float:
         """The length in s of a single stage."""
@@ -251,6 +261,25 @@ class CudaStageKernels(StageKernels):
         if values.table is None:
             values.table = own.on_device(values.numbers)
         return self._kernels.advance(T, T_new, own.coefficients(), values.table, own.ledger(enters), some)
+
+    def _advance_with_nodes(
+        self, nodes: NodeStages, given: Given, T: Any, T_new: Any, values: StageValues[Any], some: slice, enters: bool
+    ) -> tuple[Any, Any]:
+        if not nodes.queues:
+            return super()._advance_with_nodes(nodes, given, T, T_new, values, some, enters)
+        own, halo = self._arguments, self._field.halo
+        table = values.table = values.table or own.on_device(values.numbers)
+        together = MOST_STAGES if halo.slab.alone else 1
+        for first in range(some.start, some.stop, together):
+            halo.exchange(T)
+            part = slice(first, min(first + together, some.stop))
+            sizes = values.numbers.factors[part] * self._rates.reference_dt
+            before = nodes.begin_queue(values.numbers, table.conditions(part), sizes, given.part(part))
+            T, T_new = self._kernels.advance(
+                T, T_new, own.coefficients(), table, own.ledger(enters), part, before=before
+            )
+            nodes.end_queue()
+        return T, T_new
 
     def _add_increments(self, base: Any, T: Any, out: Any, rows: StepInputs) -> None:
         rates, (kernel, launches) = self._rates, self._rate_kernel

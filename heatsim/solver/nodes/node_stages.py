@@ -4,12 +4,14 @@ The conditions of a stage have the temperatures that the nodes have at its start
 nodes without a heat capacity are found from the field at the start of the stage.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import NotConvergedError
+from heatsim.kernels.cuda_graphs import Before
 from heatsim.physics.matter.enthalpy import EnthalpyTable
 from heatsim.physics.nodes.network import TEMPERATURE, Given, has_settled
 from heatsim.physics.operator.balance_surfaces import at_stage, find_surfaces
@@ -19,7 +21,8 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.stage_times import Side, StageTimes
 from heatsim.solver.field.field import Field
 from heatsim.solver.field.plane_sums import PlaneSums
-from heatsim.solver.nodes.node_exchange import Column, Exchanged, NodeExchange
+from heatsim.solver.nodes.linear_exchange import LinearExchange
+from heatsim.solver.nodes.node_exchange import Exchanged, NodeExchange
 
 Array = NDArray[np.float64]
 
@@ -44,7 +47,8 @@ class NodeStages:
         network = problem.boundary.network
         assert network is not None
         self.network = network
-        self._problem, self._device, self._reference = problem, field.device, field.reference
+        self._problem, self._field = problem, field
+        self._device, self._reference = field.device, field.reference
         self._exchange = NodeExchange(problem.boundary, PlaneSums(field))
         every = find_surfaces(field.device.xp, problem, field.reference, changing=True)
         self._surfaces = [surface for surface in every if self._exchange.couples(surface)]
@@ -52,7 +56,7 @@ class NodeStages:
         # Where nothing but temperatures changes, all slopes stay: then one sum of the cells' temperatures is enough.
         stays = self._exchange.linear and not problem.materials.varies and problem.boundary.same_towards_nodes
         self._stays = stays and not problem.whole.sources.beams
-        self._at_reference: tuple[Exchanged, list[Column]] | None = None
+        self._linear: LinearExchange | None = None
 
     def begin(self, T: Any, inputs: StepInputs, given: Given) -> None:
         """Find the rates at the start of a stage, and enter the temperatures of the nodes into its conditions.
@@ -98,20 +102,45 @@ class NodeStages:
         self.change = size * self.rate
         self.network.state += self.change
 
+    @property
+    def queues(self) -> bool:
+        """Whether a GPU moves the nodes without the host: nothing but temperatures changes."""
+        return self._stays and self._device.backend == "cuda"
+
+    def begin_queue(self, inputs: StepInputs, conditions: Sequence[int], sizes: Array, given: Given) -> Before:
+        """Begin stages that a GPU does without the host, at most MOST_STAGES; call :meth:`end_queue` after them.
+
+        Args:
+            inputs: of any stage.
+            conditions: the addresses of the conditions of each stage; they get the temperatures of the nodes.
+            sizes: their lengths in s.
+            given: of the stages.
+
+        Returns:
+            What has to be queued before each stage of the field.
+        """
+        linear = self._linear_exchange(inputs)
+        linear.begin_stages(sizes, conditions, given)
+        return linear.queue_stage
+
+    def end_queue(self) -> None:
+        """Set the nodes to where the stages have moved them; waits for the GPU."""
+        assert self._linear is not None
+        self.change = self._linear.end_stages()
+
     def _exchanged(self, T: Any, inputs: StepInputs) -> Exchanged:
-        if not self._stays:
-            return self._exchanged_at(T, inputs)
-        network = self.network
-        if self._at_reference is None:
-            before, nothing = network.temperatures.copy(), self._device.xp.zeros(T.shape)
+        return self._linear_exchange(inputs).exchanged(T) if self._stays else self._exchanged_at(T, inputs)
+
+    def _linear_exchange(self, inputs: StepInputs) -> LinearExchange:
+        if self._linear is None:
+            network, field = self.network, self._field
+            before, nothing = network.temperatures.copy(), field.device.xp.zeros(field.deviation.shape)
             network.state[:, TEMPERATURE] = self._reference
             found = self._exchanged_at(nothing, inputs)
-            surfaces = [(surface, *self._cells(surface, nothing)) for surface in self._surfaces_at(inputs)]
-            self._at_reference = found, self._exchange.columns(surfaces)
+            columns = self._exchange.columns([(of, *self._cells(of, nothing)) for of in self._surfaces_at(inputs)])
             network.state[:, TEMPERATURE] = before
-        (heat, slopes), columns = self._at_reference
-        gathered = self._exchange.gathered(columns, [self._cells(column.surface, T)[0] for column in columns])
-        return Exchanged(heat + gathered - slopes @ (network.temperatures - self._reference), slopes)
+            self._linear = LinearExchange(self._problem.boundary, field, found, columns)
+        return self._linear
 
     def _exchanged_at(self, T: Any, inputs: StepInputs) -> Exchanged:
         self._problem.boundary.take_nodes(inputs.conditions, self._reference)

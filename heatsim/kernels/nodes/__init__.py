@@ -1,0 +1,1 @@
+"""Nodes beside a field in explicit stages on a GPU."""

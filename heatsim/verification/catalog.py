@@ -337,6 +337,7 @@ CASES = (
     Case("channel_uniform_flux", "Incropera eq. 8.40", nodes.uniform_flux, 50.0, 1e-4),
     Case("counterflow", "Incropera eq. 11.29a", nodes.counterflow, 70.0, 1e-4),
     Case("corner_of_walls", "conformal mapping", nodes.corner_of_walls, 20.0, 5e-3),
+    Case("iso_10211_3", "ISO 10211 case 3", nodes.house_corner, 20.0, 5e-3),
     Case("iso_10211_4", "ISO 10211 case 4", rings.bar_through_insulation, 1.0, 5e-3),
     Case("bestest_gc10a", "IEA BESTEST GC10a", rings.slab_on_ground, 20.0, 5e-3),
 )

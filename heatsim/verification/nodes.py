@@ -6,7 +6,7 @@ from math import exp, log, pi
 import numpy as np
 
 from heatsim.run.simulation import Simulation
-from heatsim.storage.run_tables import WATT, read_energy, read_nodes
+from heatsim.storage.run_tables import WATT, read_energy, read_nodes, read_probes
 from heatsim.temperature_units import KELVIN
 from heatsim.verification.case import Array, Comparison
 
@@ -139,3 +139,16 @@ def corner_of_walls(simulation: Simulation) -> Comparison:
     added = table.of_parts(WATT)["surface room"][-1] - 2.0 * (0.8 / 0.2) * 1.0 * 20.0
     known = 0.8 * 20.0 * (1.0 - 2.0 / pi * log(2.0))
     return Comparison(np.array([_ICE + 20.0]), np.array([_ICE + 20.0 * added / known]))
+
+
+def house_corner(simulation: Simulation) -> Comparison:
+    """The lowest surface temperatures of both rooms; the heat that leaves them and the couplings, as parts of 20 K."""
+    energy, probes = read_energy(simulation.folder), read_probes(simulation.folder)
+    assert energy is not None
+    assert probes is not None
+    flows = [energy.of_parts(WATT)[f"surface {room}"][-1] for room in ("below", "above")]
+    *coldest, _, _, _ = columns = [float(values[-1]) for values in probes.columns.values()]
+    found = np.array([*flows, *columns[2:]]) / [46.09, 13.89, 1.781, 1.624, 2.094]
+    return Comparison(
+        np.array([_ICE + 11.32, _ICE + 11.11, *[_ICE + 20.0] * 5]), np.array([*coldest, *(_ICE + 20.0 * found)])
+    )

@@ -2,12 +2,12 @@
 
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
-from covering import SLOW
+from covering import SLOW, covering
 from cuda_host.gpu import function_on_host, host_device
 from cuda_host.machine import build_folder
 from hypothesis import settings
@@ -34,6 +34,11 @@ LONGEST = (
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "gpu: needs a GPU; skipped without one, failed if HEATSIM_REQUIRE_GPU=1")
     config.addinivalue_line("markers", "slow: skipped unless HEATSIM_SLOW=1, or on a GPU")
+    config.addinivalue_line(
+        "markers", "quick(*ids): of its cases only these are not slow; the ids as pytest writes them"
+    )
+    config.addinivalue_line("markers", "each_value: every value of a parameter is in a case that is not slow")
+    config.addinivalue_line("markers", "each_pair: any two values of parameters are in a case that is not slow")
     settings.register_profile("heatsim", deadline=None)  # no test fails because a machine is busy
     settings.load_profile("heatsim")
     build_folder()  # the worker processes of pytest-xdist, which are started later, use the same
@@ -52,10 +57,43 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("slow; set HEATSIM_SLOW=1 to run it")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    whole = not any("::" in argument for argument in config.args)  # otherwise some cases are missing
+    cases: dict[tuple[Path, str], list[pytest.Function]] = {}
+    for item in items:
+        if (
+            isinstance(item, pytest.Function)
+            and not any(item.iter_markers("gpu"))
+            and not any(item.iter_markers("slow"))
+        ):
+            cases.setdefault((item.path, item.originalname), []).append(item)
+    if whole:
+        for family in cases.values():
+            _mark_slow(family)
     here = Path(__file__).parent
     places = {here / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
+
+
+def _mark_slow(cases: list[pytest.Function]) -> None:
+    """Mark the cases of a test that run with HEATSIM_SLOW=1 only."""
+    strength = 1 if any(cases[0].iter_markers("each_value")) else 2 if any(cases[0].iter_markers("each_pair")) else 0
+    chosen = {case.callspec.id for case in cases} if hasattr(cases[0], "callspec") else set()
+    if strength:
+        rows = {tuple(map(_hashable, case.callspec.params.values())): case.callspec.id for case in cases}
+        chosen = {rows[row] for row in covering(rows, strength)}
+    for mark in cases[0].iter_markers("quick"):
+        missing = set(mark.args) - chosen
+        if missing:
+            raise pytest.UsageError(f"{cases[0].nodeid}: the mark quick names no cases of it: {sorted(missing)}")
+        chosen = set(mark.args)
+    for case in cases:
+        if chosen and case.callspec.id not in chosen:
+            case.add_marker(pytest.mark.slow)
+
+
+def _hashable(value: object) -> Hashable:
+    return value if isinstance(value, Hashable) else repr(value)
 
 
 @pytest.hookimpl(wrapper=True)

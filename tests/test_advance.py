@@ -46,6 +46,7 @@ def document(method: str = "euler", **changes: dict[str, Any]) -> dict[str, Any]
     return {**found, **{table: {**found[table], **keys} for table, keys in changes.items()}}
 
 
+@pytest.mark.quick("stabilized", "euler")
 @pytest.mark.parametrize("method", METHODS)
 def test_pauses_change_no_bit(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Simulation.from_dict(document(method), tmp_path / "whole")
@@ -85,6 +86,7 @@ def test_euler_stops_after_any_step_and_run_does_the_rest(tmp_path: Path) -> Non
     assert runs.results(tmp_path / "out") == runs.results(tmp_path / "whole")
 
 
+@pytest.mark.quick("euler")
 @pytest.mark.parametrize("method", mostly_slow(METHODS, "euler", "implicit"))
 def test_a_closed_run_can_be_resumed(method: str, tmp_path: Path) -> None:
     whole = Simulation.from_dict(document(method), tmp_path / "whole")

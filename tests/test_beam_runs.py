@@ -58,6 +58,7 @@ def simulate(at: Path, text: str, *overrides: str) -> Simulation:
     return simulation
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
 def test_a_poor_conductor_keeps_an_even_track(tmp_path: Path, method: str, precision: str) -> None:

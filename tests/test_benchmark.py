@@ -338,6 +338,7 @@ def test_ensembles_are_verified_and_put_beside_one_grid(
         assert isclose(result["fraction"], result["GCells"] / result["alone_GCells"])
 
 
+@pytest.mark.quick("3")
 @pytest.mark.parametrize("members", [1, 3])
 def test_what_auto_chooses_for_members_is_measured_too(
     members: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -135,6 +135,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, spoiled: Simulation) -> None:
     monkeypatch.setattr(BodyEnsemble, "advance", advance_and_spoil)
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     members = simulations(tmp_path)
     with monkeypatch.context() as patch:

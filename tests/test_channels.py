@@ -413,6 +413,7 @@ flows = [{ inlet = 280.0, mass_flow = 2e-5, specific_heat = 1000.0 }]
 """
 
 
+@pytest.mark.quick("implicit-float32", "stabilized-float64", "euler-float32")
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
 def test_strong_films_beside_radiation_and_changing_materials(method: str, precision: str, tmp_path: Path) -> None:

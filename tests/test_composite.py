@@ -106,6 +106,7 @@ point = [0.008, 0.008, 0.008]
     assert found == pytest.approx(exact, rel=0.02)
 
 
+@pytest.mark.quick("numba-float32")
 @pytest.mark.parametrize(
     ("kernel", "precision"),
     mostly_slow(product(("numpy", "numba"), ("float32", "float64")), ("numpy", "float64"), ("numba", "float32")),

@@ -114,6 +114,7 @@ def test_several_steps_a_sweep_give_the_bits_of_single_ones(tmp_path: Path, monk
         assert (tmp_path / "several" / file).read_bytes() == (tmp_path / "single" / file).read_bytes()
 
 
+@pytest.mark.quick("host-seconds0-temporal")
 @pytest.mark.parametrize(("seconds", "fastest"), [((1.0, 9.0), "temporal"), ((9.0, 1.0), "streamed")])
 def test_auto_takes_what_is_faster_and_keeps_the_bits(
     seconds: tuple[float, float], fastest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -262,6 +262,7 @@ def test_a_run_whose_disk_fails_at_any_call_can_be_finished_to_the_same_bits(
             fail_and_go_on(case, FaultyDisk(case.stash(), mode, at, seed=at), "run", case.scenario)
 
 
+@pytest.mark.quick("full-composite", "torn-plain", "error-plain")
 @pytest.mark.parametrize(("mode", "name"), each_mode(PLAIN_FIRST[::-1]))
 def test_a_resumed_run_whose_disk_fails_at_any_call_can_be_finished_to_the_same_bits(
     tmp_path: Path, name: str, mode: str, capsys: pytest.CaptureFixture[str]
@@ -320,6 +321,7 @@ def fail_and_go_on(case: Case, disk: FaultyDisk, *command: object) -> None:
     assert not list(case.parts.glob("*.part*")), where
 
 
+@pytest.mark.quick("composite")
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_damaged_byte_in_any_file_of_a_half_done_run_is_refused_or_changes_no_bit(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]

@@ -241,6 +241,7 @@ def test_what_enters_less_what_leaves_is_what_stays(seed: int, method: str, tmp_
     np.testing.assert_allclose(total["in"] - total["out"], stays + residual, rtol=0.0, atol=1e-12 * turnover)
 
 
+@pytest.mark.quick("implicit")
 @pytest.mark.parametrize("method", METHODS[1:])
 def test_a_resumed_run_tells_the_same_gross_flows(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupted between two rows, where sums since the last row are under way."""

@@ -71,6 +71,7 @@ def rows_close(path: Path) -> None:
     assert all(abs(row["residual"]) <= summary["energy_bound"] for row in runs.energy_rows(path))
 
 
+@pytest.mark.quick("float64-melting")
 @pytest.mark.parametrize(("precision", "kind"), [("float32", "everything"), ("float64", "melting")])
 def test_a_run_ends_where_stabilized_steps_end(precision: str, kind: str, tmp_path: Path) -> None:
     """Each step may be off by the tolerance; errors of the methods decay, and add up to a few of it."""
@@ -111,6 +112,7 @@ output = {{ probe_every = 0.05, figures = false, fields = false }}
     rows_close(tmp_path / "run")
 
 
+@pytest.mark.quick("float32-opposite", "float64-narrow")
 @pytest.mark.parametrize(
     ("precision", "drive"),
     mostly_slow(
@@ -144,6 +146,7 @@ output = {{ probe_every = 0.7, figures = false, fields = false }}
         rows_close(out)
 
 
+@pytest.mark.quick("float32-everything-11")
 @pytest.mark.parametrize(
     ("precision", "kind", "turn"),
     mostly_slow(

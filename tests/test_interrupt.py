@@ -128,6 +128,7 @@ def test_signals_mean_what_they_did_before_when_a_run_is_over(tmp_path: Path) ->
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("wall", ["1e-9", "60"], ids=["checkpoints", "no checkpoint"])
 def test_a_value_that_is_not_finite_stops_the_run_and_is_written_nowhere(

@@ -121,6 +121,9 @@ def test_counted_work_is_that_of_runs_with_the_default_tolerance(euler, edges, s
     assert 0.4 < applications / (21.0 * steps_between(times, 1.0, 2e-4)) < 2.2
 
 
+@pytest.mark.quick(
+    "slab_convection-implicit-changes1", "photograph-stabilized-changes3", "laser_track-stabilized-changes5"
+)
 @pytest.mark.parametrize(
     ("name", "method", "changes"),
     [

@@ -107,6 +107,9 @@ def test_steps_of_euler_are_those_of_the_matrices(tmp_path: Path, seed: int, rad
     check_heats(body, tmp_path, precision, only)
 
 
+@pytest.mark.quick(
+    "implicit-2-False-float32", "stabilized-6-False-float32", "implicit-21-True-float64", "stabilized-21-True-float64"
+)
 @pytest.mark.parametrize(
     ("seed", "radiates", "precision"),
     mostly_slow(

@@ -143,6 +143,7 @@ def interrupted(simulation: Simulation, method: str, number: int) -> bool:
     return False
 
 
+@pytest.mark.quick("stabilized")
 @pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
 def test_interrupted_runs_go_on_to_the_same_bytes(tmp_path: Path, whole: Any, method: str) -> None:
     """At the start, within steps, between rows and after the last one."""

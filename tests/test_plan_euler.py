@@ -73,6 +73,7 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> HostQueue:
     return defer(monkeypatch)
 
 
+@pytest.mark.quick("sums-cuda", "extent-cpu", "linear-cpu")
 @pytest.mark.parametrize(
     ("device", "text"),
     [

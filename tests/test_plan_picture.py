@@ -109,6 +109,7 @@ def test_the_geometry_has_everything_that_has_a_place(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.quick("False")
 @pytest.mark.parametrize("with_view", [False, True])
 def test_sections_have_the_colours_of_materials_sources_and_contacts(tmp_path: Path, with_view: bool) -> None:
     if with_view:

@@ -111,6 +111,7 @@ def test_the_memory_of_a_coarser_timed_grid_is_scaled(tmp_path: Path, monkeypatc
 LINE = "line = { from = [0.0, 0.0, 0.0], to = [0.04, 0.04, 0.04], count = 4000 }"
 
 
+@pytest.mark.quick("32-output.heat_flux = true")
 @pytest.mark.parametrize(
     ("cells", "more"), [(8, f'probes = [{{ name = "p", {LINE} }}]'), (32, "output.heat_flux = true")]
 )

@@ -20,6 +20,7 @@ def _no_search_for_cycles() -> Iterator[None]:
     gc.enable()
 
 
+@pytest.mark.each_value
 @pytest.mark.usefixtures("_no_search_for_cycles")
 @pytest.mark.parametrize("method", ["euler", "stabilized", "implicit", "steady"])
 @pytest.mark.parametrize("text", [runs.TEXT, bodies.WALL, bodies.VARYING], ids=["uniform", "composite", "varying"])

@@ -179,6 +179,7 @@ def test_a_plane_larger_than_a_screen_keeps_a_pixel_a_cell(tmp_path: Path) -> No
     assert height > 700
 
 
+@pytest.mark.quick("1")
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_a_line_gives_a_profile(tmp_path: Path, axis: int) -> None:
     cells, size = [1, 1, 1], [2.0, 3.0, 4.0]

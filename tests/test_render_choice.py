@@ -191,6 +191,7 @@ def test_an_animation_is_written_as_mp4(tmp_path: Path) -> None:
     assert (folder / "figures" / "profile.mp4").read_bytes()[4:8] == b"ftyp"
 
 
+@pytest.mark.quick("2")
 @pytest.mark.parametrize("still", [0, 2])
 def test_an_animation_of_isosurfaces_has_a_frame_without_any(still: int, tmp_path: Path) -> None:
     """As at the start of most runs, whose initial temperature is one number."""

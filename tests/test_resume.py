@@ -33,6 +33,7 @@ def interrupted(target: Path, step: int, begin: Callable[[], Simulation]) -> Non
     assert not (target / folder.SUMMARY).exists()
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kernel", EVERY_KERNEL)
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_three_interruptions_change_no_bit_on_any_kernel(tmp_path: Path, kernel: KernelSpec, precision: str) -> None:

@@ -64,6 +64,7 @@ def test_a_file_among_the_slices_that_a_scenario_reads(tmp_path: Path) -> None:
     refuse_inputs(tmp_path / "new.png", [tmp_path / "ct", tmp_path / "gone.csv"])
 
 
+@pytest.mark.quick(".png")
 @pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
 def test_a_picture_replaces_one_that_heatsim_drew(here: Path, suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
     """So the commands of the README can be run twice."""

@@ -49,6 +49,7 @@ def work(simulation: Simulation) -> list[int]:
     return [summary[key] for key in WORK]
 
 
+@pytest.mark.quick("host-general-streamed", "host-linear-temporal")
 @pytest.mark.parametrize(("body", "kernel"), [("linear", "temporal"), ("general", "streamed"), ("varying", "naive")])
 def test_a_run_agrees_with_the_cpu(body: str, kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same steps, and fields and rows within rounding."""

@@ -50,6 +50,7 @@ def interrupted_after(simulation: Simulation, number: int) -> bool:
     return False
 
 
+@pytest.mark.quick("several materials", "steps within rows")
 @pytest.mark.parametrize("case", CASES)
 def test_interrupted_after_every_few_steps_and_rows(tmp_path: Path, case: str) -> None:
     """Before the first row, within a step whose rows are not all written, at jumps and kinks, after the last row."""
@@ -71,6 +72,7 @@ def test_the_same_object_goes_on(tmp_path: Path) -> None:
     assert runs.results(tmp_path / "parts") == runs.results(whole(tmp_path, text, *overrides))
 
 
+@pytest.mark.quick("40")
 @pytest.mark.parametrize("stage", mostly_slow([1, 20, 40], 1, 40))
 def test_a_signal_within_a_step_drops_the_step(tmp_path: Path, stage: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text, overrides = CASES["several materials"]
@@ -89,6 +91,7 @@ def test_a_signal_within_a_step_drops_the_step(tmp_path: Path, stage: int, monke
     assert runs.results(tmp_path / "parts") == runs.results(whole(tmp_path, text, *overrides))
 
 
+@pytest.mark.quick("several materials")
 @pytest.mark.parametrize("case", ["steps within rows", "several materials"])
 def test_killed_with_a_checkpoint_after_every_step(tmp_path: Path, case: str) -> None:
     """What was written after the checkpoint is cut off again. Two kills, the second soon after the first."""

@@ -223,6 +223,7 @@ def test_published_values(published, simulate: Simulate) -> None:  # type: ignor
         np.testing.assert_allclose(rows[time], expected, rtol=0, atol=allowed)
 
 
+@pytest.mark.slow
 def test_the_error_follows_the_tolerance(tmp_path: Path) -> None:
     """The error of a step is C·h³, and its tolerance that of the run to the power 3/2: steps grow as tol^(−1/2)."""
     text, ours = CASES["convection"], []
@@ -292,6 +293,7 @@ def test_opposite_heats_that_change_slowly_need_few_steps(tmp_path: Path) -> Non
     assert summary(found)["steps"] < 3000 / 6
 
 
+@pytest.mark.quick("float32-stabilized", "float64-implicit")
 @pytest.mark.parametrize("method", ["stabilized", "implicit"])
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_opposite_heats_that_come_and_go_between_two_rows_count(tmp_path: Path, method: str, precision: str) -> None:
@@ -335,6 +337,7 @@ def test_a_source_alone_gives_the_exact_temperature(tmp_path: Path) -> None:
     np.testing.assert_allclose(rows[:, 1], 300.0 + t + 0.5 * (1.0 - np.cos(2.0 * t)), rtol=0, atol=1e-3)
 
 
+@pytest.mark.quick("varying", "convection")
 @pytest.mark.parametrize("case", ["convection", "everything", "varying"])
 def test_cpu_kernels_agree(tmp_path: Path, case: str) -> None:
     text = CASES[case]

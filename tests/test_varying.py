@@ -175,6 +175,7 @@ resistance = 1e-3
     assert (T[8] - T[7]) / (d / 2.0 / k_left + 1e-3 + d / 2.0 / k_right) == pytest.approx(-vectors[0, 0, 0], rel=1e-4)
 
 
+@pytest.mark.quick("0")
 @pytest.mark.parametrize("seed", mostly_slow(range(4), 0, 1))
 def test_no_new_extremes_at_the_limit(tmp_path: Path, seed: int) -> None:
     """A conductivity that jumps by a factor of ten, a heat capacity that falls, melting: at the largest dt allowed."""

@@ -119,6 +119,7 @@ def test_an_end_state_that_is_wrong_fails(monkeypatch: pytest.MonkeyPatch) -> No
     assert 0.0 < end.tolerance < 1e-4  # all temperatures are equal, so the rounding of the field is left
 
 
+@pytest.mark.quick("slab_bi_10", "order_contact", "heater_patch", "radiating_body", "warming_block")
 @pytest.mark.parametrize(
     "name",
     [
@@ -138,6 +139,7 @@ def test_a_case_is_right_with_stabilized_steps(name: str) -> None:
     assert found.stages >= 6 * found.steps
 
 
+@pytest.mark.slow
 def test_the_error_of_stabilized_steps_is_the_error_in_space() -> None:
     """It follows from the sines of the grid and their rates; Euler's steps take away most of it."""
     n = 16

@@ -139,6 +139,7 @@ def test_the_command_prints_a_table_and_writes_numbers_and_a_plot(
     assert not list((here.parent / "temporary").iterdir())
 
 
+@pytest.mark.slow
 def test_void_has_no_error(here: Path) -> None:
     """Void cells keep a temperature that means nothing; the difference of a cell that conducts counts alone."""
     found = measure_methods(here / "bar.toml", ["solver.precision=float64", "output.probe_every=1.5"], patience=0.0)
@@ -156,6 +157,7 @@ def test_a_slow_method_is_left_out(here: Path, capsys: pytest.CaptureFixture[str
     assert "euler: left out: 400 steps would take about 0 s; --patience 1 allows that" in out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_tolerance")
 def test_runs_that_become_steady_end_together(here: Path) -> None:
     """The first run tells where; the temperature then changes by less than 0.01 K/s."""
@@ -181,6 +183,7 @@ def test_a_method_that_fails_is_reported(here: Path, monkeypatch: pytest.MonkeyP
     assert found[0].skipped is None
 
 
+@pytest.mark.quick("stopped1")
 @pytest.mark.usefixtures("one_tolerance")
 @pytest.mark.parametrize("stopped", [Interrupted("a checkpoint is saved"), KeyboardInterrupt()])
 def test_an_interrupted_benchmark_leaves_nothing(

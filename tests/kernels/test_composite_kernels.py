@@ -458,6 +458,7 @@ def test_cpu_kernels_give_the_same_bits(variant: tuple[str, Scheme]) -> None:
             other.assert_same_bits(first)
 
 
+@pytest.mark.quick("float32-increments", "float64-seven_term")
 @pytest.mark.parametrize(("precision", "scheme"), EVERY_VARIANT)
 def test_cpu_kernels_give_the_same_bits_on_random_bodies(precision: str, scheme: Scheme) -> None:
     """Axes of 1 to 20 cells, so that vectors end in every way; every third body is of one material.

@@ -272,6 +272,7 @@ def one_sweep(
     return (T_new, sums.values)
 
 
+@pytest.mark.quick("None")
 @pytest.mark.parametrize(
     "number", [None, *range(len(BARRIER.findall((compilation.FOLDER / correction.CORRECTION.source).read_text())))]
 )
@@ -300,6 +301,7 @@ def test_the_mender_has_no_races_and_no_barrier_that_it_could_do_without(number:
     assert all(right(order) for order in ORDERS) == (number is None)
 
 
+@pytest.mark.quick("before the list is read")
 @pytest.mark.parametrize("number", [0, 1], ids=["before anything is listed", "before the list is read"])
 def test_deferred_cells_have_no_races_and_wait(tmp_path: Path, number: int) -> None:
     case = cases()[0]

@@ -43,6 +43,7 @@ def whole_run(folder: Path, *overrides: str) -> dict[str, bytes]:
     return {**files, "field": simulation.temperature.tobytes()}
 
 
+@pytest.mark.quick("host-streamed", "host-temporal")
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_recorded_runs_give_the_same_bits(
     some_gpu: str, kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -71,6 +72,7 @@ def test_a_run_on_a_gpu_agrees_with_one_on_the_cpu(
     np.testing.assert_allclose(on_gpu.temperature, on_cpu.temperature, rtol=0.0, atol=1e-9)
 
 
+@pytest.mark.quick("host-streamed")
 @pytest.mark.parametrize("kernel", ["streamed", "boxed"])
 def test_an_interrupted_run_goes_on_to_the_same_bits(
     some_gpu: str, kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

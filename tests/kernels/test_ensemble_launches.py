@@ -138,6 +138,7 @@ def test_members_have_the_bits_that_they_have_alone(some_gpu: Device, spec: Kern
                 result.assert_same_bits(alone(some_gpu, spec, case, variant))
 
 
+@pytest.mark.quick("host-spec1", "host-spec2")
 @pytest.mark.parametrize("spec", [spec for spec in CUDA if spec.name in ("naive", "streamed", "temporal", "boxed")])
 def test_members_take_stages_of_different_lengths(some_gpu: Device, spec: KernelSpec) -> None:
     rng = np.random.default_rng(90)
@@ -151,6 +152,7 @@ def test_members_take_stages_of_different_lengths(some_gpu: Device, spec: Kernel
         result.assert_same_bits(alone(some_gpu, spec, case, variant))
 
 
+@pytest.mark.quick("host-streamed")
 @EVERY_KERNEL
 def test_members_of_several_tiles_on_few_multiprocessors(some_gpu: Device, spec: KernelSpec) -> None:
     """Blocks that march through tiles of one member and then of another."""
@@ -183,6 +185,7 @@ def test_sweeps_of_three_steps_in_the_highest_tiles_keep_the_heat_through_each_r
         result.assert_same_bits(alone(some_gpu, CUDA[0], case, variant))
 
 
+@pytest.mark.quick("temporal-host")
 @pytest.mark.parametrize("some_gpu", ["host"], indirect=True)
 @EVERY_KERNEL
 def test_more_members_than_the_hardware_has_blocks(

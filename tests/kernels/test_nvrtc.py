@@ -153,6 +153,7 @@ def test_every_kernel_compiles_without_warnings_or_spills(spec: KernelSpec, arch
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
+@pytest.mark.slow
 @on(90)
 @pytest.mark.parametrize("spec", LADDER[5:8], ids=lambda spec: spec.name)  # those that ensembles take
 def test_every_kernel_for_members_compiles_without_warnings_or_spills(spec: KernelSpec, architecture: int) -> None:
@@ -176,6 +177,7 @@ def test_every_kernel_for_members_compiles_without_warnings_or_spills(spec: Kern
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
+@pytest.mark.slow
 @on(90)
 def test_bricks_of_composite_members_compile_without_warnings_and_nearly_without_spills(architecture: int) -> None:
     skip_if_unknown(architecture)

@@ -25,6 +25,7 @@ def random(shape: tuple[int, ...], precision: str) -> NDArray[Any]:
     return np.random.default_rng(sum(shape)).uniform(-1.0, 3.0, shape).astype(precision)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize(("primer", "kernel"), KERNELS)
 def test_every_kernel_gives_the_bits_of_numpy(

@@ -126,6 +126,7 @@ def test_the_bits_do_not_depend_on_who_runs_first(spec: KernelSpec, order: Order
     assert is_right(together, members=True)
 
 
+@pytest.mark.quick("temporal-0", "bricked-0", "boxed-0", "resident-0")
 @pytest.mark.parametrize(
     ("spec", "number"),
     # Those that "auto" does not choose are slow.

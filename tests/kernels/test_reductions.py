@@ -91,6 +91,7 @@ def test_float32_is_summed_in_float64(where: Device) -> None:
     assert found.total == (CHUNK + 1) * 2.0**-12
 
 
+@pytest.mark.quick("host-float32")
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_bits_depend_on_the_values_alone(where: Device, precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not on the alignment, nor on a second field, nor, on a GPU, on how many multiprocessors there are."""
@@ -104,6 +105,7 @@ def test_bits_depend_on_the_values_alone(where: Device, precision: str, monkeypa
     assert (again.total, again.absolute_total, again.largest_change) == (expected.total, expected.absolute_total, 0.0)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("rung", LADDER, ids=lambda rung: rung.name)
 @pytest.mark.parametrize("where", ["host", pytest.param("gpu", marks=pytest.mark.gpu)], indirect=True)

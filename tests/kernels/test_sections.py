@@ -69,6 +69,7 @@ def test_groups_follow_from_the_whole_grid() -> None:
     assert PlaneGroups.of((120, 1, 42)).size == 8
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("labelled", [False, True])
 def test_pieces_give_the_bits_of_the_whole(where: Device, precision: str, labelled: bool) -> None:
@@ -82,6 +83,7 @@ def test_pieces_give_the_bits_of_the_whole(where: Device, precision: str, labell
             assert combined(in_pieces(where, values, labels, division, pieces, weights)) == combined(whole)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("labelled", [False, True])
 def test_values_count_with_the_volumes_of_their_cells(where: Device, precision: str, labelled: bool) -> None:
@@ -160,6 +162,7 @@ def test_several_arrays_keep_their_own_sections(where: Device) -> None:
             assert got["total"][section].tolist() == expected  # sums of whole numbers are exact
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_temperatures_and_liquid_parts_are_those_of_the_thermometer(where: Device, precision: str) -> None:
     paraffin = Material.model_validate(

@@ -58,6 +58,7 @@ def assert_names_differ(run: Path) -> None:
         assert len(set(names)) == len(names)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("method", ["steady", "euler"])
 @pytest.mark.parametrize("name", ANY + OF_COLUMNS)
 def test_a_source_may_have_any_name(name: str, method: str, tmp_path: Path) -> None:

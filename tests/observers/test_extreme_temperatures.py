@@ -243,6 +243,7 @@ def test_cells_that_a_source_does_not_heat_may_be_beyond_its_range(simulate: Sim
     assert not simulate(text).warnings
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("empty", [210.0, 900.0])
 @pytest.mark.parametrize("varies", [True, False])
 def test_void_has_no_extreme_temperature(simulate: Simulate, empty: float, varies: bool) -> None:

@@ -100,6 +100,7 @@ probes = [{ name = "middle", point = [0.03, 0.01, 0.002] }]
 """
 
 
+@pytest.mark.quick("stabilized", "euler")
 @pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
 def test_the_heat_through_a_contact_is_exact_and_does_not_depend_on_rows(method: str, tmp_path: Path) -> None:
     """Each plate stores what its sources, its boundary faces and its contacts bring."""
@@ -136,6 +137,7 @@ def test_contacts_in_a_ring_have_no_heat(tmp_path: Path) -> None:
     assert heats["contact a to b"][-1] != 0.0
 
 
+@pytest.mark.quick("stabilized-everything", "euler-stack")
 @pytest.mark.parametrize("text", [bodies.EVERYTHING, STACK.replace(", dt = 0.05", "")], ids=["everything", "stack"])
 @pytest.mark.parametrize("method", ["euler", "stabilized"])
 def test_parts_resume_to_the_same_bits(method: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

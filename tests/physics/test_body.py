@@ -77,6 +77,7 @@ def one_step_matrix(derived: HeatProblem, dt: float) -> NDArray[np.float64]:
     return matrix
 
 
+@pytest.mark.quick("convection", "held")
 @pytest.mark.parametrize(
     "boundaries",
     [

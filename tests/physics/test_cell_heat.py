@@ -79,6 +79,7 @@ def run(text: str, folder: Path, method: str, end: float = 10.0, solver: str = '
         return simulation, [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
 
 
+@pytest.mark.quick("euler-float32", "stabilized-float64")
 @pytest.mark.parametrize(
     ("method", "precision"), [("euler", "float32"), ("stabilized", "float64"), ("implicit", "float32")]
 )
@@ -165,6 +166,7 @@ def test_a_density_may_jump_at_the_faces_of_cells() -> None:
         np.testing.assert_allclose(np.abs(weights), 1.0, rtol=1e-6)
 
 
+@pytest.mark.quick("0")
 @pytest.mark.parametrize("seed", range(2))
 def test_densities_bring_their_integrals_however_wide_they_are(seed: int) -> None:
     """Random places, slopes and widths of 0.3 to 5 cells; no width at which another rule begins is seen in the heat."""
@@ -250,6 +252,7 @@ def test_light_passes_gaps_between_bodies(tmp_path: Path) -> None:
     np.testing.assert_allclose(parts, np.exp(-depths / 0.004) - np.exp(-(depths + 0.0025) / 0.004), rtol=1e-13)
 
 
+@pytest.mark.quick("euler", "stabilized", "steady")
 @pytest.mark.parametrize("method", ["euler", "stabilized", "implicit", "steady"])
 def test_a_beam_on_a_curved_surface_brings_its_power(method: str, tmp_path: Path) -> None:
     """The spot lies inside the outline of the ball, so all of it is absorbed. The surface loses heat to air."""

@@ -118,6 +118,7 @@ def errors(round_in: int, cells: int, resistance: float, ratio: float, centre: t
 CENTRE, OFF = (0.5, 0.5, 0.5), (0.4931, 0.5047, 0.4977)
 
 
+@pytest.mark.quick("2-1.0-centre0", "2-1.0-centre1", "2-10.0-centre2")
 @pytest.mark.parametrize(
     ("round_in", "ratio", "centre"), [(2, 1.0, CENTRE), (2, 1.0, OFF), (2, 10.0, OFF), (3, 1.0, OFF)]
 )
@@ -232,6 +233,7 @@ TIMES = {
 }
 
 
+@pytest.mark.quick("False-implicit", "False-euler", "True-euler", "True-steady")
 @pytest.mark.parametrize("method", TIMES)
 @pytest.mark.parametrize("varies", [False, True])
 def test_a_contact_blocks_heat_where_its_shapes_are_apart(method: str, varies: bool, simulate: Simulate) -> None:

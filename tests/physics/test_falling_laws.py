@@ -94,6 +94,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.quick('cpu-time.method="implicit"', 'cpu-time.method="euler"')
 @pytest.mark.parametrize(("device", "method"), METHODS)
 def test_a_plate_is_quenched_by_boiling(
     device: str, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

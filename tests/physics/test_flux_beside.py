@@ -87,6 +87,7 @@ def test_the_surface_balances_flux_exchange_and_conduction(tmp_path: Path, outsi
     assert probes(run(tmp_path, outside, "steady"))[-1] == pytest.approx(expected, abs=2e-3)
 
 
+@pytest.mark.quick('stabilized-"0.2 + 1e-3*abs(T - Tamb)"', "euler-0.5")
 @pytest.mark.parametrize(
     ("method", "coefficient"),
     mostly_slow(

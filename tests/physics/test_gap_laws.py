@@ -80,6 +80,7 @@ def _held_constant(slabs: Slabs) -> float:
     return q
 
 
+@pytest.mark.quick("euler", "stabilized")
 @pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
 def test_two_lumps_follow_their_equation(tmp_path: Path, method: str) -> None:
     """Cells that conduct perfectly: C1·T1' = −A·Q, C2·T2' = A·Q, with a conductance that changes in T and t."""
@@ -139,6 +140,7 @@ BODIES = {
 }
 
 
+@pytest.mark.quick("streamed-graded", "temporal-constant", "streamed-varying")
 @pytest.mark.parametrize(
     ("kernel", "body"),
     [

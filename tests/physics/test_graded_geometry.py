@@ -66,6 +66,7 @@ def surfaces(of: Scenario, centres: bool = False) -> tuple[FaceAreas, Parts, dic
 ALIKE = [(kind, kind, kind) for kind in WIDTHS]
 
 
+@pytest.mark.quick("kinds1")
 @pytest.mark.parametrize("kinds", [("falling", "fine in the middle", "random"), ("random", "a jump", "growing")])
 def test_boxes_have_their_area(kinds: tuple[str, str, str]) -> None:
     """Sides within cells; a small box on a large one; a side between two materials."""
@@ -80,6 +81,7 @@ def test_boxes_have_their_area(kinds: tuple[str, str, str]) -> None:
     assert areas[frozenset(("two", "void"))] == pytest.approx(0.44 * 0.45 + 2 * (0.44 + 0.45) * 0.31, rel=1e-12)
 
 
+@pytest.mark.quick("kinds1")
 @pytest.mark.parametrize("kinds", [ALIKE[1], ("fine in the middle", "random", "a jump")])
 def test_curved_and_turned_surfaces_have_their_area(kinds: tuple[str, str, str], tmp_path: Path) -> None:
     write_turned_box(tmp_path / "part.stl", (0.6, 0.4, 0.2), (17.0, 30.0))

@@ -48,6 +48,7 @@ def linear_in(axis: int) -> tuple[float, float]:
     return 400.0, 400.0 + GRADIENT[axis] * SIZE[axis]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", ["held", "flux", "convection"])
 @pytest.mark.parametrize("axis", range(3))
 def test_a_linear_field_is_reproduced_up_to_its_faces(tmp_path: Path, axis: int, kind: str) -> None:

@@ -57,6 +57,7 @@ def column(kind: str, place: str, material: str, thickness: float, precision: st
     return text(size, (3, 3, planes), body, "void").replace('"float64"', f'"{precision}"')
 
 
+@pytest.mark.each_pair
 @pytest.mark.parametrize(("material", "thickness"), [("copper", 35e-6), ("film", 1e-4)])
 @pytest.mark.parametrize("place", ["z_min", "z_max", "void"])
 @pytest.mark.parametrize("kind", INTO)
@@ -82,6 +83,7 @@ def test_only_the_layer_lies_between_its_node_and_the_surface(
     assert flux * 2e-4 / 64.0 / 0.3 > 5.0 * tolerance
 
 
+@pytest.mark.quick("implicit-x", "euler-y", "steady-z")
 @pytest.mark.parametrize(
     ("method", "axis"),
     mostly_slow(

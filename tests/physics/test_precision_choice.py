@@ -76,6 +76,7 @@ FAST: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.quick("stabilized", "steady", "heated, euler", "euler")
 @pytest.mark.parametrize("kind", FAST)
 def test_other_bodies_are_computed_in_float32(kind: str) -> None:
     """Float32 is off by no more than a tenth of the error."""

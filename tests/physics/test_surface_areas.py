@@ -204,6 +204,7 @@ OFF_THE_GRID = [
 ]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize(("low", "high"), OFF_THE_GRID)
 def test_mirrored_boxes_have_mirrored_areas(low: tuple[float, ...], high: tuple[float, ...], axis: int) -> None:
@@ -244,6 +245,7 @@ def areas_between(boxes: list[tuple[np.ndarray, np.ndarray]], materials: list[st
     return found
 
 
+@pytest.mark.quick("0-one", "1-two")
 @pytest.mark.parametrize(
     ("seed", "material"),
     mostly_slow(product(range(6), ("one", "two")), *zip(range(6), ("one", "two") * 3, strict=True)),
@@ -261,6 +263,7 @@ def test_boxes_that_stand_out_by_less_than_a_cell_keep_their_area(seed: int, mat
     assert total == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.quick("1")
 @pytest.mark.parametrize("seed", range(3))
 def test_random_boxes_have_the_areas_between_them(seed: int) -> None:
     """Five boxes whose sides lie within cells, at least two cells apart, some of void; then with a sphere too."""

@@ -48,6 +48,7 @@ def assert_energy_closes(simulation: Simulation) -> None:
     assert bound < 1e-6
 
 
+@pytest.mark.quick("implicit-0.01", "euler-0.02")
 @pytest.mark.parametrize(("method", "error"), [("euler", 0.02), ("stabilized", 0.01), ("implicit", 0.01)])
 def test_a_lumped_body_cools_as_it_must(tmp_path: Path, method: str, error: float) -> None:
     """C·dθ/dt = −A·c·θ^(5/4): θ = (θ0^(−1/4) + A·c·t/(4·C))^(−4), for a cell that conducts well: Bi = 1e-4."""
@@ -62,6 +63,7 @@ def test_a_lumped_body_cools_as_it_must(tmp_path: Path, method: str, error: floa
     assert probes[0] == pytest.approx(expected, abs=error)
 
 
+@pytest.mark.quick("stabilized", "steady")
 @pytest.mark.parametrize("method", ["euler", "stabilized", "implicit", "steady"])
 def test_expressions_without_a_slope_are_constant_values(tmp_path: Path, method: str) -> None:
     """A table of straight lines is then the condition itself, on faces, patches that share cells, and void surfaces."""
@@ -92,6 +94,7 @@ def test_expressions_without_a_slope_are_constant_values(tmp_path: Path, method:
     np.testing.assert_allclose(found[1], found[0], atol=1e-8 if method == "euler" else 5e-3)
 
 
+@pytest.mark.quick("stabilized", "euler")
 @pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
 def test_energy_closes_and_probes_show_the_surface(tmp_path: Path, method: str) -> None:
     text = BLOCK + FACES.replace("300.0", '"300 + 5*sin(t)", emissivity = "0.3 + 0.0005*T", surroundings = 290.0')

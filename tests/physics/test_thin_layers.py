@@ -252,6 +252,7 @@ def assembly(per_cell: int, method: str) -> str:
     return scenario.replace("fields = false", "fields = false, probe_every = 2.0") if method != "steady" else scenario
 
 
+@pytest.mark.quick("steady")
 @pytest.mark.parametrize("method", ["steady", "implicit"])
 def test_layers_agree_with_the_same_layers_resolved_by_cells(tmp_path: Path, method: str) -> None:
     """35 µm of copper on laminate, steady and in time: within 0.2 % of the chip's rise, with 15 cells across."""

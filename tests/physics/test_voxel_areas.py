@@ -131,6 +131,7 @@ def test_three_materials_see_each_other_and_void_apart() -> None:
         assert found.sum() == pytest.approx(exact, rel=0.02)
 
 
+@pytest.mark.quick("1")
 @pytest.mark.parametrize("axis", range(3))
 def test_a_mirrored_body_has_the_mirrored_areas(axis: int) -> None:
     """Of two materials in void, whose surfaces are always seen from the material."""

@@ -21,6 +21,7 @@ LIT_AROUND = (
 BODIES = {"lit": LIT, "around": LIT_AROUND}
 
 
+@pytest.mark.quick("around-float32-3")
 @pytest.mark.parametrize(
     ("name", "precision", "ranks"),
     mostly_slow(pairwise(BODIES, ("float32", "float64"), (2, 3)), ("lit", "float64", 3), ("around", "float32", 3)),
@@ -31,6 +32,7 @@ def test_eulers_method(name: str, precision: str, ranks: int) -> None:
     same(problem, ranks)
 
 
+@pytest.mark.quick("lit")
 @pytest.mark.parametrize("text", BODIES.values(), ids=BODIES)
 def test_stabilized_steps(text: str) -> None:
     same(problem_of(text, solver={"device": "cpu"}).with_method("stabilized"), 3)

@@ -78,6 +78,7 @@ def write_fields(path: Path, ranks: int, precision: str, expected: int) -> None:
     on_ranks(max(1, ranks - 1), go_on)
 
 
+@pytest.mark.quick("1-float32", "4-float64")
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("expected", [4, 1])
 def test_fields_of_ranks_are_those_of_one(tmp_path: Path, precision: str, expected: int) -> None:

@@ -13,6 +13,7 @@ from heatsim.kernels.temporal_composite import correction
 TEXTS = {"constant": AROUND.format(steel="40.0"), "varying": AROUND.format(steel=VARYING)}
 
 
+@pytest.mark.quick("stabilized-varying", "euler-constant")
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("method", ["euler", "stabilized"])
 def test_explicit_methods(text: str, method: str) -> None:

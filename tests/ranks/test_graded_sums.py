@@ -48,6 +48,7 @@ def volumes(problem: HeatProblem) -> NDArray[np.float64]:
     return np.asarray(z[:, None, None] * y[:, None] * x)
 
 
+@pytest.mark.quick("everything", "lit")
 @pytest.mark.parametrize("text", [LINEAR, AROUND, LIT, EVERYTHING], ids=["linear", "around", "lit", "everything"])
 def test_heats_of_the_ledger_count_with_the_volumes_of_their_cells(text: str) -> None:
     problem = graded(text)
@@ -88,6 +89,7 @@ def statistics(problem: HeatProblem, team: Team) -> dict[str, float]:
     return numbers | {"heat": found.heat(), "magnitude": found.heat(absolute=True)}
 
 
+@pytest.mark.quick("regions")
 @pytest.mark.parametrize("probes", ["", PROBES], ids=["types", "regions"])
 def test_statistics_count_with_the_volumes_of_cells(probes: str) -> None:
     """To the bit on three ranks too."""

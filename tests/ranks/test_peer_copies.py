@@ -170,6 +170,7 @@ def test_ranks_with_other_sweeps_do_not_copy(monkeypatch: pytest.MonkeyPatch) ->
     assert on_ranks(2, prepared) == [False, False]
 
 
+@pytest.mark.quick("ring")
 @pytest.mark.parametrize(("ranks", "faces"), [(2, {}), (3, {"boundaries": RING})], ids=["chain", "ring"])
 def test_steps_beside_copies_give_the_bits_of_one_rank(ranks: int, faces: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     memories = play_peers(monkeypatch)

@@ -95,6 +95,7 @@ device = "cpu"
 """
 
 
+@pytest.mark.quick("3")
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_euler(ranks: int) -> None:
     problem = problem_of(BODY)
@@ -102,6 +103,7 @@ def test_euler(ranks: int) -> None:
     same(problem, ranks)
 
 
+@pytest.mark.quick("stabilized")
 @pytest.mark.parametrize("method", ["implicit", "stabilized"])
 def test_steps_that_follow_a_tolerance(method: str) -> None:
     same(problem_of(BODY.replace("euler", method)), 3)
@@ -138,6 +140,7 @@ def test_refusals_count_the_faces_of_all_ranks() -> None:
     assert on_ranks(3, refused) == [alone] * 3
 
 
+@pytest.mark.quick("x_min")
 @pytest.mark.parametrize("side", ["x_min", "z_max"])
 def test_channels_and_nodes(side: str) -> None:
     """Along the planes of ranks, and across their cuts; the air of another room has a heat capacity."""

@@ -61,6 +61,7 @@ def test_thin_layers() -> None:
     same(problem, 2)
 
 
+@pytest.mark.quick("everything-3-float32", "ring-2-float32")
 @pytest.mark.parametrize(
     ("text", "ranks", "precision"),
     mostly_slow(
@@ -182,6 +183,7 @@ statistic = "max"
 """
 
 
+@pytest.mark.quick("edges")
 @pytest.mark.parametrize(
     ("text", "ranks"),
     [(bodies.EVERYTHING + EDGES, 3), (AROUND + PROBES, 2)],
@@ -193,6 +195,7 @@ def test_what_observers_read(text: str, ranks: int) -> None:
     equal(alone, on_ranks(ranks, lambda team: observed(stepped(painted(problem, team), team))))
 
 
+@pytest.mark.quick("everything-float64-3", "linear-float32-2")
 @pytest.mark.parametrize(
     ("text", "precision", "ranks"),
     mostly_slow(

@@ -32,6 +32,7 @@ def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return str(request.param)
 
 
+@pytest.mark.quick("host-resident-float64-periodic-3", "host-temporal-float64-open-3", "host-streamed-float32-open-3")
 @pytest.mark.parametrize(
     ("kernel", "precision", "ends", "ranks"),
     pairwise(("naive", "streamed", "temporal", "resident"), ("float32", "float64"), ("open", "periodic"), (2, 3)),
@@ -54,6 +55,7 @@ def test_composite_bodies(kernel: str, name: str) -> None:
     same(problem_of(TEXTS[name], solver={"device": "cuda", "kernel": kernel, "precision": "float32"}), 2)
 
 
+@pytest.mark.quick("host-everything")
 @pytest.mark.parametrize("text", [bodies.EVERYTHING, LINEAR], ids=["everything", "linear"])
 def test_stabilized_steps(text: str) -> None:
     solver = {"device": "cuda", "kernel": "temporal", "precision": "float32"}
@@ -101,6 +103,7 @@ def row(problem: HeatProblem, team: Team) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.quick("host-everything")
 @pytest.mark.parametrize("text", [bodies.EVERYTHING, LINEAR], ids=["everything", "linear"])
 def test_rows_of_slabs(text: str) -> None:
     solver = {"device": "cuda", "kernel": "naive", "precision": "float32"}

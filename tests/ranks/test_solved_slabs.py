@@ -88,6 +88,7 @@ def implicit(text: str, precision: str = "float64", device: str = "cpu", **table
     return problem_of(text, solver={"device": device, "precision": precision}, **tables).with_method("implicit")
 
 
+@pytest.mark.quick("around-2-float64", "everything-3-float32", "graded-3-float32", "flat-2-float64", "lit-3-float64")
 @pytest.mark.parametrize(
     ("name", "ranks", "precision"),
     [
@@ -113,6 +114,7 @@ def test_steady_states(name: str, ranks: int, precision: str, small_levels_are_d
 SMALL = LINEAR.replace("[20, 8, 33]", "[8, 4, 33]")
 
 
+@pytest.mark.quick("2")
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_couplings(ranks: int) -> None:
     pairs = (("z_min", "x_min"), (["y_min", "x_max"], "y_max"))
@@ -159,6 +161,7 @@ def test_large_levels_that_cannot_be_cut_and_small_ones_are_whole(monkeypatch: p
     same(steady(LINEAR.replace("[20, 8, 33]", "[20, 8, 22]")), 3)
 
 
+@pytest.mark.quick("around-3-float64", "lit-2-float32", "graded-3-float64")
 @pytest.mark.parametrize(
     ("name", "ranks", "precision"),
     [
@@ -220,6 +223,7 @@ def cuda_on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.quick("everything", "linear")
 @pytest.mark.usefixtures("cuda_on_host")
 @pytest.mark.parametrize("name", mostly_slow(BODIES, "linear", "flat", "everything", "lit", "gaps"))
 def test_gpus(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

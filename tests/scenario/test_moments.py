@@ -56,6 +56,7 @@ def test_none_are_found_for_what_jumps_bends_or_moves_far(text: str) -> None:
     assert moments_of(Expression(text, NAMES), 9.0, places()) is None
 
 
+@pytest.mark.quick("stabilized", "euler")
 @pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
 def test_a_slowly_moving_heat_warms_cells_that_conduct_nothing(tmp_path: Path, method: str) -> None:
     """T − T₀ = ∫ q dt/(ρ·c) in each cell, from a sum over many moments."""

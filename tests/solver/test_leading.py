@@ -68,6 +68,7 @@ def outcome(at: Path, text: str, *overrides: str) -> tuple[str, dict[str, bytes]
     return message, {name: (at / name).read_bytes() for name in ("probes.csv", "energy.csv")}
 
 
+@pytest.mark.quick("sums-resident-64", "one material-streamed-1")
 @pytest.mark.parametrize(
     ("name", "kernel", "most"),
     [
@@ -152,6 +153,7 @@ def test_rows_before_and_after_sums_are_carried_over_are_read_apart(
     assert runs.results(tmp_path / "ahead") == runs.results(tmp_path / "direct")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_without_room_for_the_sums_of_rows_each_row_is_read_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue, call: int
@@ -205,6 +207,7 @@ def test_a_run_that_fails_between_rows_resumes_to_the_same_files(
     assert runs.results(tmp_path / "parts") == runs.results(tmp_path / "direct")
 
 
+@pytest.mark.quick("5")
 @pytest.mark.parametrize("step", [5, 9])  # rows are due after even steps
 def test_an_interrupted_run_resumes_to_the_same_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue, step: int
@@ -232,6 +235,7 @@ ENDINGS = {
 }
 
 
+@pytest.mark.quick("a step that cannot be done", "steady", "overflow")
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_run_that_ends_early_leaves_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue, ending: str

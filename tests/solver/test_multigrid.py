@@ -295,6 +295,7 @@ def with_capacity(capacity: Array, links: list[Array], ground: Array) -> Operato
     return Operator(operator.links, operator.ground, (capacity / scale).astype(operator.ground.dtype))
 
 
+@pytest.mark.quick("0.0001", "100.0")
 @pytest.mark.parametrize("step", [1e-4, 1e-2, 1.0, 1e2, 1e6])
 def test_a_step_in_time_takes_few_cycles_however_long_it_is(step: float) -> None:
     """From a step in which heat does not leave its cell to one that leads nearly to the steady state."""

@@ -44,6 +44,7 @@ def exact_probes(text: str) -> np.ndarray:
         return probes(Path(name), text, "time.method=stabilized", "time.tolerance=5e-8")
 
 
+@pytest.mark.quick("cooling-stabilized", "heated-implicit")
 @pytest.mark.parametrize("method", ["stabilized", "implicit"])
 @pytest.mark.parametrize("text", [COOLING, HEATED], ids=["cooling", "heated"])
 def test_the_default_tolerance_is_a_part_of_a_small_range(text: str, method: str, tmp_path: Path) -> None:

@@ -170,6 +170,7 @@ def test_conductivities_that_depend_on_temperature_end_where_the_oracle_stays() 
     assert progress.newton_steps <= 30
 
 
+@pytest.mark.quick("everything")
 @pytest.mark.parametrize(
     "text",
     [

@@ -66,6 +66,7 @@ BODIES = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("text", BODIES.values(), ids=BODIES.keys())
 def test_the_error_is_within_the_tolerance(text: str, precision: str) -> None:

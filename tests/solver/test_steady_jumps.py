@@ -63,6 +63,7 @@ def solved(problem: HeatProblem, tolerance: float | None) -> tuple[Array, Varyin
     return equations.temperature, equations, progress
 
 
+@pytest.mark.quick("6")
 @pytest.mark.parametrize("seed", mostly_slow([6, 10, 12], 6, 12))
 def test_conductivities_that_jump_have_a_steady_state(seed: int) -> None:
     """Bodies for which Newton's steps with a symmetric matrix do not converge without acceleration.

@@ -45,6 +45,7 @@ def stored(path: Path) -> tuple[int, list[float], list[int], int]:
         return int(steps.attrs["NSteps"]), steps["Values"][:].tolist(), offsets, fields
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("cells", [(5, 4, 3), (1, 4, 3), (5, 1, 3), (5, 4, 1), (7, 1, 1), (1, 1, 1)])
 def test_vtk_reads_every_time_at_the_right_places(tmp_path, cells, dtype):

@@ -14,6 +14,7 @@ from heatsim.study.worker_processes import Shares
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 
+@pytest.mark.quick("overrides0-heat_sink_study", "overrides1-uncertainty_study", "overrides2-heat_sink_study")
 @pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*_study.toml")), ids=lambda path: path.stem)
 @pytest.mark.parametrize("overrides", [[], ["study.samples=7", "solver.device=cpu"], ['solver.device="cuda"']])
 def test_a_preview_finds_the_number_of_runs_and_the_device(path: Path, overrides: list[str]) -> None:

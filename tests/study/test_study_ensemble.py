@@ -132,6 +132,7 @@ def test_a_study_stopped_during_an_ensemble_continues_to_the_same_table(
     assert outcomes(out) == alone
 
 
+@pytest.mark.slow
 def test_stabilized_runs_advance_together_and_continue_to_the_same_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 QUICK = ["solver.device=cpu", "output.figures=false"]
 
 
+@pytest.mark.quick("heat_sink-25")
 @pytest.mark.parametrize(("name", "runs"), [("heat_sink", 25), ("uncertainty", 200)])
 def test_every_run_can_be_run(name: str, runs: int) -> None:
     path = SCENARIOS / f"{name}_study.toml"

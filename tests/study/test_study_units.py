@@ -64,6 +64,7 @@ def test_every_header_of_a_number_has_its_unit(tmp_path: Path) -> None:
     assert (headers["cooled"], headers["energy_residual"]) == ("s", "J")
 
 
+@pytest.mark.slow
 def test_labels_have_the_symbol(tmp_path: Path) -> None:
     results(tmp_path, "output.temperature=degC")
     definition, _ = read(study_text.write(tmp_path, STUDY), ["output.temperature=degC"])

@@ -36,6 +36,7 @@ BODIES = {
 }
 
 
+@pytest.mark.quick("k(T)", "swinging surroundings")
 @pytest.mark.parametrize("name", BODIES)
 def test_the_order_is_two(name: str) -> None:
     """Also where surfaces, sources and conductivities change on the way."""

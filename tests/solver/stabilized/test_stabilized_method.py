@@ -90,6 +90,7 @@ def exact_end(case: str) -> np.ndarray:
     return classical_runge_kutta(block, np.full(block.shape, T0), end)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("part", [1e-2, 1e-3, 2e-4])
 def test_the_error_stays_within_the_tolerance(case: str, part: float) -> None:

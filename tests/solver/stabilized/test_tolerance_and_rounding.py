@@ -43,6 +43,7 @@ def test_it_is_refused_before_the_first_step(tmp_path: Path, method: str) -> Non
     assert simulation.state.method.reached == 0.0
 
 
+@pytest.mark.quick("stabilized")
 @pytest.mark.parametrize("method", ["stabilized", "implicit"])
 def test_heat_that_makes_rounding_large_ends_no_run(tmp_path: Path, method: str) -> None:
     """One half rises by 350 K, where float32 shows 3.3 mK: the run goes on with what it shows, and says so."""
@@ -79,6 +80,7 @@ def test_float64_resolves_it(tmp_path: Path) -> None:
     assert simulation.state.method.work.steps > 10
 
 
+@pytest.mark.quick("stabilized")
 @pytest.mark.parametrize("method", ["stabilized", "implicit"])
 def test_a_fast_beam_on_a_poor_conductor_is_followed(tmp_path: Path, method: str) -> None:
     """Its pulses last 1 µs where heat takes seconds from cell to cell, so all of it stays where it falls.

@@ -12,6 +12,7 @@ from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import FolderError, ScenarioError
 from heatsim.scenario import load
+from heatsim.scenario.documents.resolved import write_resolved
 from heatsim.storage import folder, run_tables, tables
 from heatsim.storage.run_settings import read_settings
 from heatsim.temperature_units import CELSIUS, FAHRENHEIT, KELVIN, TEMPERATURE_UNITS
@@ -144,3 +145,37 @@ def test_a_plan_shows_temperatures_in_the_unit(tmp_path: Path, capsys: pytest.Ca
 def test_another_spelling_of_the_unit_is_understood_in_the_message(text: str, meant: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=f'did you mean "{meant}"'):
         load(runs.write(tmp_path, runs.TEXT), [f"output.temperature={text}"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "shown", "tables_in"),
+    [
+        ([], "K", "K"),
+        (["initial.temperature=20 degC"], "degC", "K"),
+        (["initial.temperature=20 degC", "output.table_temperature=degF"], "degC", "degF"),
+        (["initial.temperature=20 degC", "output.temperature=degF"], "degF", "degF"),
+        (
+            ["initial.temperature=68 degF", "boundaries.x_min.value=280 K", "boundaries.x_max.ambient=68 °F"],
+            "degF",
+            "K",
+        ),
+        (["initial.temperature=20 degC", "boundaries.x_min.value=280 K", "boundaries.x_max.ambient=290 K"], "K", "K"),
+    ],
+)
+def test_the_unit_is_that_of_most_temperatures(settings: list[str], shown: str, tables_in: str, tmp_path: Path) -> None:
+    """Numbers without a unit do not count; tables stay in K unless a unit is asked for."""
+    faces = [
+        "boundaries={x_min={type='temperature',value=280.0},x_max={type='convection',coefficient=5.0,ambient=290.0}}"
+    ]
+    scenario = load(runs.write(tmp_path), [*faces, *settings])
+    assert (scenario.output.temperature_unit.name, scenario.output.table_unit.name) == (shown, tables_in)
+    write_resolved(scenario, tmp_path / "out")
+    again = load(tmp_path / "out" / "scenario.toml")
+    assert again == scenario
+    read = read_settings(tmp_path / "out")
+    assert (read.temperature_unit.name, read.table_unit.name) == (shown, tables_in)
+
+
+def test_tables_have_no_unit_to_choose_from_the_scenario(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match='table_temperature: got "auto"; one of "K", "degC", "degF"'):
+        load(runs.write(tmp_path), ["output.table_temperature=auto"])

@@ -44,7 +44,7 @@ class Nodes(TableObserver):
 
     def columns(self, state: RunState) -> Sequence[Column]:
         """Temperatures, then heats, node by node."""
-        names, unit = [name for name, *_ in _shown(_network(state))], state.problem.scenario.output.temperature
+        names, unit = [name for name, *_ in _shown(_network(state))], state.problem.scenario.output.table_unit.name
         joule = WATT if state.problem.scenario.steady else JOULE
         heats = [(f"{name} {heat}", joule) for name in names for heat in HEATS]
         return [*((name, unit) for name in names), *heats]
@@ -52,7 +52,7 @@ class Nodes(TableObserver):
     def row(self, state: RunState) -> Sequence[float]:
         """The numbers of all nodes."""
         network = _network(state)
-        unit = state.problem.scenario.output.temperature_unit
+        unit = state.problem.scenario.output.table_unit
         shown = _shown(network)
         heats = [network.state[nodes, 1:COLUMNS].sum(axis=0) for _, _, nodes in shown]
         return [

@@ -52,7 +52,7 @@ class Probes(TableObserver):
     def columns(self, state: RunState) -> list[Column]:
         """The columns of the probes and of the couplings."""
         scenario = state.problem.scenario
-        unit = scenario.output.temperature
+        unit = scenario.output.table_unit.name
         columns = [(name, probe.unit or unit) for probe in scenario.probes for name in probe.columns]
         return columns + [column for each in scenario.couplings for column in each.columns.items()]
 
@@ -93,7 +93,7 @@ class Probes(TableObserver):
             self._refuse(samples, kelvins.tolist())
         times = [sample.time for sample in samples]
         columns, first = [np.array(times)[:, np.newaxis]], 0
-        unit = self._state.problem.scenario.output.temperature_unit
+        unit = self._state.problem.scenario.output.table_unit
         for probe in self._state.problem.scenario.probes:
             if not probe.points:
                 numbers = np.array([sample.statistics[probe.name] for sample in samples])

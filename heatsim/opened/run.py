@@ -249,7 +249,7 @@ class Run:
 
         if table is None:
             raise FolderError(f"{self.folder / file}: is not there; the run writes it with {key}")
-        unit = self._settings.temperature_unit
+        unit = self._settings.table_unit
         columns = {
             run_tables.header(name, unit.name if its_unit == KELVIN.name else its_unit): (
                 unit.of(values) if its_unit == KELVIN.name else values

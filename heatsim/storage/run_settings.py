@@ -44,6 +44,7 @@ class RunSettings:
         steady: whether the run is a steady state.
         end: of the run in s; NaN if it has none.
         temperature_unit: the unit in which temperatures are shown.
+        table_unit: the unit of temperatures in tables.
         patches: the face of each patch, by the name of the patch.
         lines: the length in m and the number of points of each probe along a line, by the name of the probe.
         material: the material of the domain; "material" if it has no name. It is that of all cells where the fields
@@ -58,6 +59,7 @@ class RunSettings:
     steady: bool
     end: float
     temperature_unit: TemperatureUnit
+    table_unit: TemperatureUnit
     patches: Mapping[str, str]
     lines: Mapping[str, tuple[float, int]]
     material: str
@@ -81,12 +83,14 @@ def read_settings(folder: Path) -> RunSettings:
     try:
         text = path.read_text(encoding="utf-8")
         document = tomllib.loads(text)
-        unit = document.get("output", {}).get("temperature", KELVIN.name)
+        output = document.get("output", {})
+        unit = output.get("temperature", KELVIN.name)
         return RunSettings(
             str(document.get("title", "")),
             document.get("time", {}).get("method") == "steady",
             float(document.get("time", {}).get("end") or nan),
             TEMPERATURE_UNITS[unit],
+            TEMPERATURE_UNITS[output.get("table_temperature", unit)],
             {str(patch["name"]): str(patch["face"]) for patch in document.get("patches", [])},
             {str(probe["name"]): _line(probe["line"]) for probe in document.get("probes", []) if "line" in probe},
             str(document.get("domain", {}).get("material") or "material"),

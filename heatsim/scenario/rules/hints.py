@@ -1,6 +1,6 @@
 """Hints about values of a scenario that are allowed, but are probably not what was meant."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import inf, isfinite
 from pathlib import Path
@@ -19,6 +19,7 @@ from heatsim.scenario.values.document_quantities import Found, quantities, singl
 from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.quantities import TEMPERATURE, Quantity
 from heatsim.scenario.values.timefunction import Table, read_time_function
+from heatsim.scenario.values.written_units import written_units
 from heatsim.temperature_units import CELSIUS, FAHRENHEIT, TEMPERATURE_UNITS, TemperatureUnit
 
 # A plain number below this many kelvins is suspected to be in degrees, unless all temperatures are as low.
@@ -26,12 +27,6 @@ _COLD = 200.0
 _ROUNDING = 1e-9
 # Up to this ratio of widths, the areas of faces of label images scatter by 6 % (physics/geometry/voxel_areas.py).
 _GROWTH_OF_LABELS = 1.06
-_DEGREES = {name: unit for unit in (CELSIUS, FAHRENHEIT) for name in (unit.name, unit.symbol, unit.name.lower())} | {
-    "celsius": CELSIUS,
-    "degree_Celsius": CELSIUS,
-    "fahrenheit": FAHRENHEIT,
-    "degree_Fahrenheit": FAHRENHEIT,
-}
 
 
 def hints(document: Mapping[str, Any], folder: Path, scenario: Scenario) -> list[str]:
@@ -118,8 +113,7 @@ def cold_numbers(document: Mapping[str, Any], folder: Path, scenario: Scenario) 
     grid, field = scenario.grid, scenario.initial.temperature
     found = [each for each in quantities(document, Scenario) if each.quantity is TEMPERATURE]
     temperatures = [single for each in found for single in single_values(each)]
-    of_files = [each.value.get("unit") for each in found if isinstance(each.value, Mapping)]
-    unit = _unit_of_others(document, [value for _, value in temperatures], of_files)
+    unit = _unit_of_others(document, found)
     others = f"other temperatures of this scenario are in {(unit or CELSIUS).symbol}"
     if unit is None:
         # Tables of materials may begin at low temperatures.
@@ -185,17 +179,11 @@ def _warmest(value: object, grid: Grid) -> float:
     return -inf if parts is None else units.to_si(*parts)
 
 
-def _unit_of_others(
-    document: Mapping[str, Any], values: list[object], of_files: list[object]
-) -> TemperatureUnit | None:
+def _unit_of_others(document: Mapping[str, Any], found: Sequence[Found]) -> TemperatureUnit | None:
     """The unit with degrees that a scenario's temperatures, its files or its results have; None for kelvins."""
-    split = [units.split(value) for value in values if isinstance(value, str)]
-    for given in [*(each[1] for each in split if each is not None), *of_files]:
-        if isinstance(given, str) and given in _DEGREES:
-            return _DEGREES[given]
     output = document.get("output")
     shown = TEMPERATURE_UNITS.get(str(output.get("temperature"))) if isinstance(output, Mapping) else None
-    return shown if shown in (CELSIUS, FAHRENHEIT) else None
+    return next((unit for unit in (*written_units(found), shown) if unit in (CELSIUS, FAHRENHEIT)), None)
 
 
 def _coldest_of_plain(value: object, grid: Grid) -> float | None:

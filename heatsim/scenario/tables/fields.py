@@ -327,6 +327,10 @@ ErrorName = Annotated[Literal["auto", "none"], choice("auto", "none")]
 TemperatureName = Annotated[
     Literal["K", "degC", "degF"], choice("K", "degC", "degF", respell=partial(units.respell_unit, target="K"))
 ]
+ShownTemperature = Annotated[
+    Literal["auto", "K", "degC", "degF"],
+    choice("auto", "K", "degC", "degF", respell=partial(units.respell_unit, target="K")),
+]
 # The check of expressions over the time of the run, and the reference of keys, find the quantity in the annotation.
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE, in_space=True), TEMPERATURE]
 _IN_TIME = Form("≥ 0; may change in time")  # at no place

@@ -42,9 +42,12 @@ from heatsim.scenario.tables.solver import Solver
 from heatsim.scenario.tables.sources import Sources
 from heatsim.scenario.tables.surfaces import Surfaces
 from heatsim.scenario.tables.time import Time, not_given
+from heatsim.scenario.values.document_quantities import quantities
 from heatsim.scenario.values.functions import all_functions_in_time
 from heatsim.scenario.values.nodetemperature import NodeTemperature
 from heatsim.scenario.values.timefunction import Formula, SpaceFormula, Table
+from heatsim.scenario.values.written_units import written_units
+from heatsim.temperature_units import KELVIN
 
 # The first guess of a steady state, in K, if the scenario gives none.
 FIRST_GUESS = 293.15
@@ -342,18 +345,28 @@ def _with_free_axis(document: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**document, "boundaries": {**{face: {"type": "insulated"} for face in faces}, **boundaries}}
 
 
+def _with_temperature_unit(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A document with the unit in which temperatures are shown, where it leaves it to heatsim."""
+    output = document.get("output", {})
+    if not isinstance(output, Mapping) or output.get("temperature", "auto") != "auto":
+        return document
+    unit = next(iter(written_units(quantities(document, Scenario))), KELVIN).name
+    tables = {} if unit == KELVIN.name else {"table_temperature": KELVIN.name}
+    return {**document, "output": {**tables, **output, "temperature": unit}}
+
+
 def complete(document: Any) -> Any:
     """A scenario's document with what follows from other parts of it.
 
-    These are the named materials of the library, the material of the domain if only one material has a name, and an
-    initial temperature for a steady state, whose search can begin anywhere.
+    These are the named materials of the library, the material of the domain if only one material has a name, an
+    initial temperature for a steady state, whose search can begin anywhere, and the unit that temperatures have.
     """
     if not isinstance(document, Mapping):
         return document
     time = document.get("time")
     if isinstance(time, Mapping) and time.get("method") == "steady" and "initial" not in document:
         document = {**document, "initial": {"temperature": FIRST_GUESS}}
-    document = _with_free_axis(with_library(document))
+    document = _with_free_axis(with_library(_with_temperature_unit(document)))
     domain, materials = document.get("domain"), document.get("materials")
     if not isinstance(domain, Mapping) or "material" in domain:
         return document

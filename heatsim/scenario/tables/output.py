@@ -2,8 +2,8 @@
 
 from pydantic import BaseModel, Field
 
-from heatsim.scenario.tables.fields import STRICT, Duration, ErrorName, Flag, TemperatureName
-from heatsim.temperature_units import TEMPERATURE_UNITS, TemperatureUnit
+from heatsim.scenario.tables.fields import STRICT, Duration, ErrorName, Flag, ShownTemperature, TemperatureName
+from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS, TemperatureUnit
 
 # The value of an interval that the scenario does not give.
 NEVER = float("inf")
@@ -38,14 +38,26 @@ class Output(BaseModel):
         default="auto",
         description="Find the error in space with a run on a coarser grid, if that takes at most a tenth of the time",
     )
-    temperature: TemperatureName = Field(
-        default="K", description="Unit of temperatures in tables, pictures and on the terminal; fields are in K"
+    temperature: ShownTemperature = Field(
+        default="auto",
+        description="Unit of temperatures in pictures, in reports and on the terminal; `auto`: the unit that most "
+        "temperatures of the scenario have; fields are in K",
+    )
+    table_temperature: TemperatureName | None = Field(
+        default=None,
+        description="Unit of temperatures in CSV tables",
+        json_schema_extra={"default": "`temperature`; with `auto`: `K`"},
     )
 
     @property
     def temperature_unit(self) -> TemperatureUnit:
         """The unit in which temperatures are shown."""
-        return TEMPERATURE_UNITS[self.temperature]
+        return TEMPERATURE_UNITS.get(self.temperature, KELVIN)
+
+    @property
+    def table_unit(self) -> TemperatureUnit:
+        """The unit of temperatures in tables."""
+        return self.temperature_unit if self.table_temperature is None else TEMPERATURE_UNITS[self.table_temperature]
 
     def until(self, end: float) -> "Output":
         """The same for a run that ends at ``end`` (s): ``every`` defaults to ``end``, ``probe_every`` to ``every``."""

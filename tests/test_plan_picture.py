@@ -15,7 +15,7 @@ from heatsim.render.geometry import part_sections
 from heatsim.render.geometry import picture as geometry
 from heatsim.render.geometry.parts import sign_of
 from heatsim.render.page.labels import PlacedLabels
-from heatsim.render.page.scales import material_colour
+from heatsim.render.page.material_colours import material_colour
 from heatsim.render.spatial import solids
 from heatsim.scenario import load
 
@@ -104,7 +104,7 @@ def test_the_geometry_has_everything_that_has_a_place(tmp_path: Path) -> None:
     assert [probe.text for probe in described.probes] == ["centre", "across"]
     assert described.remarks == [
         "x_min, x_max, y_min, y_max, z_max: insulated.",
-        "z_min: convection 50 W/(m² K) to 293.15 K.",
+        "z_min: convection 50 W/(m² K) to 20 °C.",
         "Probes of regions: hottest (max of chip).",
     ]
 
@@ -130,7 +130,7 @@ def test_surfaces_have_their_cells_and_conditions(tmp_path: Path) -> None:
     surface = '[[surfaces]]\nof = "chip"\ntype = "convection"\ncoefficient = 7.0\nambient = 300.0\nemissivity = 0.9\n'
     described = geometry_of(load(runs.write(tmp_path, PARTS + air + surface)))
     (shown,) = described.surfaces
-    assert shown.text == "surface of chip: convection 7 W/(m² K) to 300 K, emissivity 0.9"
+    assert shown.text == "surface of chip: convection 7 W/(m² K) to 26.85 °C, emissivity 0.9"
     assert (shown.one.sum(), shown.other.sum()) == (8, 8)
 
 

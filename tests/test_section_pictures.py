@@ -19,7 +19,8 @@ from heatsim.render.descriptions import description_of
 from heatsim.render.page.axes import fitting_ticks
 from heatsim.render.page.figure import LARGE, NORMAL, new_figure, text_width, title_of
 from heatsim.render.page.levels import choose_levels
-from heatsim.render.page.scales import TemperatureScale, material_colour
+from heatsim.render.page.material_colours import material_colour
+from heatsim.render.page.scales import TemperatureScale
 from heatsim.render.spatial.field_pictures import bands_of
 from heatsim.render.spatial.fields import Fields
 from heatsim.render.spatial.layers import ShownLayer, layers_on

@@ -10,7 +10,7 @@ from heatsim.render.geometry.parts import Geometry, Rectangle3D, ShownBeam, Show
 from heatsim.render.page.axes import length_unit
 from heatsim.render.page.labels import PlacedLabels
 from heatsim.render.page.layout import Panel
-from heatsim.render.page.scales import material_colour
+from heatsim.render.page.material_colours import material_colour
 from heatsim.render.page.section_cells import SectionCells
 from heatsim.render.spatial.sections import oriented
 from heatsim.render.spatial.solids import SOURCE_COLOUR
@@ -38,7 +38,7 @@ def border_colour(number: int) -> str:
 
 def layer_colour(geometry: Geometry, layer: Rectangle3D) -> str:
     """The colour of a layer: that of its material."""
-    return material_colour(list(geometry.materials).index(layer.material))
+    return material_colour(list(geometry.materials).index(layer.material), geometry.materials)
 
 
 class PartSection:
@@ -101,7 +101,7 @@ class PartSection:
 
         names = self._geometry.materials
         colours = np.array(
-            [to_rgb("white" if name == VOID else material_colour(number)) for number, name in enumerate(names)]
+            [to_rgb("white" if name == VOID else material_colour(number, names)) for number, name in enumerate(names)]
         )
         labels = self._section(self._geometry.labels)
         self._cells.show(self._axes, colours[labels])

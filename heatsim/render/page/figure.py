@@ -217,7 +217,12 @@ def add_colour_bar(figure: Any, scale: Scale, place: tuple[float, float, float, 
 
     axes = add_axes(figure, *place)
     orientation = "vertical" if place[3] > place[2] else "horizontal"
-    bar = figure.colorbar(ScalarMappable(Normalize(*scale.limits), scale.colour_map), cax=axes, orientation=orientation)
+    bar = figure.colorbar(
+        ScalarMappable(Normalize(*scale.limits), scale.colour_map),
+        cax=axes,
+        orientation=orientation,
+        extend=scale.extend,
+    )
     bar.set_label(scale.label, labelpad=3)
     bar.outline.set_linewidth(0.6)
     if isinstance(scale, PlainScale) and scale.categories:

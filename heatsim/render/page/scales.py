@@ -9,27 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from heatsim.amounts import PREFIXES, Unit, choose_unit
+from heatsim.render.page.material_colours import material_colours
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
-# Colours that the colour map of temperatures does not have.
-MATERIAL_COLOURS = (
-    "#90a4ae",
-    "#00acc1",
-    "#43a047",
-    "#2962ff",
-    "#a5d6a7",
-    "#80deea",
-    "#00695c",
-    "#8d6e63",
-    "#b3c6ff",
-    "#cfd8dc",
-    "#33691e",
-    "#01579b",
-    "#d7ccc8",
-    "#84ffff",
-)
 # A range smaller than this fraction of the temperature is shown as a difference: 300.00041 K is unreadable.
 _SMALL_RANGE = 1e-4
+# The part of the colour map "inferno" below this fraction is black or nearly so.
+_DARKEST = 0.16
+# The colours of values below and above a scale, which the colour map does not have.
+BELOW, ABOVE = "#5aa9e6", "#2bd97c"
 
 
 def ticks(low: float, high: float, most: int) -> dict[float, str]:
@@ -66,9 +54,21 @@ class _Coloured(ABC):
         """Convert values in SI to drawn numbers."""
 
     @property
+    @abstractmethod
+    def beyond(self) -> tuple[bool, bool]:
+        """Whether there are values below the scale, and above it."""
+
+    @property
     def colour_map(self) -> Any:
-        """The colour map."""
-        return colour_map()
+        """The colour map, with other colours for values beyond the scale, if there are any."""
+        below, above = self.beyond
+        found = colour_map()
+        return found.with_extremes(under=BELOW if below else None, over=ABOVE if above else None)
+
+    @property
+    def extend(self) -> str:
+        """The arrows of a colour bar, in Matplotlib's words."""
+        return {(True, True): "both", (True, False): "min", (False, True): "max"}.get(self.beyond, "neither")
 
     def colours(self, values: ArrayLike) -> NDArray[np.uint8]:
         """RGB of values in SI, shape of ``values`` + (3,)."""
@@ -88,6 +88,7 @@ class TemperatureScale(_Coloured):
         unit: the unit in which temperatures are shown.
         offset: the subtracted temperature, in the unit.
         difference: the unit of the difference; None without an offset.
+        beyond: whether there are temperatures below the scale, and above it.
     """
 
     low: float
@@ -96,6 +97,7 @@ class TemperatureScale(_Coloured):
     unit: TemperatureUnit = KELVIN
     offset: float = 0.0
     difference: Unit | None = None
+    beyond: tuple[bool, bool] = (False, False)
 
     @classmethod
     def spanning(
@@ -144,6 +146,7 @@ class PlainScale(_Coloured):
         unit: in which it is shown.
         uniform: whether the values differ only by rounding.
         categories: the names of the values 0, 1, 2, …; empty for a quantity with an amount.
+        beyond: whether there are values below the scale, and above it.
     """
 
     low: float
@@ -152,6 +155,7 @@ class PlainScale(_Coloured):
     unit: Unit
     uniform: bool = False
     categories: tuple[str, ...] = ()
+    beyond: tuple[bool, bool] = (False, False)
 
     @property
     def label(self) -> str:
@@ -172,21 +176,15 @@ class PlainScale(_Coloured):
         """The colour map: one colour for each category, if there are categories."""
         from matplotlib.colors import ListedColormap
 
-        if not self.categories:
-            return colour_map()
-        return ListedColormap([material_colour(number) for number in range(len(self.categories))])
+        return ListedColormap(material_colours(self.categories)) if self.categories else super().colour_map
 
 
 Scale = TemperatureScale | PlainScale
 
 
 def colour_map() -> Any:
-    """The colour map of amounts: perceptually uniform, and readable in grey."""
+    """The colour map of amounts: perceptually uniform, readable in grey, and without black, on which edges vanish."""
     import matplotlib
+    from matplotlib.colors import ListedColormap
 
-    return matplotlib.colormaps["inferno"]
-
-
-def material_colour(number: int) -> str:
-    """The colour of a material by its number."""
-    return MATERIAL_COLOURS[number % len(MATERIAL_COLOURS)]
+    return ListedColormap(matplotlib.colormaps["inferno"](np.linspace(_DARKEST, 1.0, 256)), "heat")

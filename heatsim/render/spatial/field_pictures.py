@@ -13,8 +13,8 @@ from heatsim.render.choice import MATERIAL, PLANE, SECTIONS, SLICES, TEMPERATURE
 from heatsim.render.curves import curves
 from heatsim.render.page import axes
 from heatsim.render.page.figure import title_of
+from heatsim.render.page.material_colours import material_colour
 from heatsim.render.page.samples import wide_axes
-from heatsim.render.page.scales import material_colour
 from heatsim.render.picture import Picture
 from heatsim.render.spatial import pictures
 from heatsim.render.spatial.body_pictures import BodyPictures
@@ -120,7 +120,7 @@ def bands_of(fields: Fields, axis: int, unit: float) -> list[tuple[float, float,
     places = (grid.axes[axis].borders[borders] / unit).tolist()
     names = fields.materials
     return [
-        (start, end, material_colour(int(numbers[first])))
+        (start, end, material_colour(int(numbers[first]), names))
         for first, start, end in zip(borders, places, places[1:], strict=False)
         if not names or names[numbers[first]] != VOID
     ]

@@ -1,6 +1,7 @@
 """Choose which fields of a run to draw, and their scale, materials and texts."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 
@@ -15,8 +16,9 @@ from heatsim.render.page.caption import Caption, remarks_of
 from heatsim.render.page.figure import title_of
 from heatsim.render.page.legend import LINE, Entry
 from heatsim.render.page.levels import MeltFront, melt_fronts
+from heatsim.render.page.material_colours import material_colour
 from heatsim.render.page.samples import choose_times
-from heatsim.render.page.scales import Scale, material_colour
+from heatsim.render.page.scales import Scale
 from heatsim.render.spatial.layers import ShownLayer, layers_on
 from heatsim.render.spatial.outlines import material_entries
 from heatsim.render.spatial.quantities import scale_of
@@ -137,18 +139,19 @@ class Fields:
             with_cells |= set(np.unique(self.reader.read_materials(slice(first, first + _PLANES_AT_ONCE))).tolist())
         return material_entries(self.materials, with_cells, {layer.material for layer in self.layers})
 
+    def _colour_of(self, layer: ShownLayer) -> str:
+        return material_colour(self.materials.index(layer.material), self.materials)
+
     @cached_property
     def layer_edges(self) -> Sequence[LayerLines]:
         """The edges of the layers in space."""
-        return [
-            LayerLines(material_colour(self.materials.index(layer.material)), layer.edges()) for layer in self.layers
-        ]
+        return [LayerLines(self._colour_of(layer), layer.edges()) for layer in self.layers]
 
     def layer_lines(self, axis: int, section: Section) -> Sequence[LayerLines]:
         """The layers that a section normal to an axis shows."""
         place = self.grid.origin[axis] + section.place * self.grid.size[axis]
         return [
-            LayerLines(material_colour(self.materials.index(layer.material)), lines, layer.axis == axis)
+            LayerLines(self._colour_of(layer), lines, layer.axis == axis)
             for layer, lines in layers_on(self.layers, self.reader, axis, section.cells, place)
         ]
 
@@ -165,7 +168,9 @@ class Fields:
     def common(self) -> Scale:
         """The scale of all times, so that pictures can be compared."""
         if self.choice.span is not None:
-            return self.scale_of(*self.choice.span)
+            low, high = self.choice.span
+            beyond = any(one < low for one, _ in self.ranges), any(other > high for _, other in self.ranges)
+            return replace(self.scale_of(low, high), beyond=beyond)
         return self.scale_of(min(low for low, _ in self.ranges), max(high for _, high in self.ranges))
 
     def scale_at(self, index: int) -> tuple[Scale, str]:

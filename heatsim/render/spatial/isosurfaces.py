@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.render.page.levels import Isotherm
+from heatsim.render.page.material_colours import material_colour
 from heatsim.render.page.samples import Samples, fractions
-from heatsim.render.page.scales import Scale, material_colour
+from heatsim.render.page.scales import Scale
 from heatsim.render.page.view import to_camera
 from heatsim.render.spatial.scene import Scene
 from heatsim.render.spatial.section_pictures import LayerLines
@@ -104,7 +105,7 @@ class IsosurfaceScene(Scene):
             cells = np.flatnonzero(samples.materials.reshape(-1) == number)
             if len(cells):
                 surface = mesh.extract_cells(cells).extract_surface(algorithm="dataset_surface")
-                self._add_edges(surface, material_colour(number), _EDGE_WIDTH)
+                self._add_edges(surface, material_colour(number, materials), _EDGE_WIDTH)
 
 
 def _join(

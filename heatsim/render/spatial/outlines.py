@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.render.page.legend import AREA, LINE, Entry
-from heatsim.render.page.scales import material_colour
+from heatsim.render.page.material_colours import material_colour
 from heatsim.render.page.section_cells import SectionCells
 from heatsim.storage.vtkhdf import VOID
 
 _STROKE = 2.2  # pixels, on either side of a border
+_BETWEEN = 0.9  # pixels: the light line between two strokes, which separates them from each other and from the field
+_LIBRARY = "library:"  # begins the name of a material that has no other
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def find_outlines(labels: NDArray[np.uint8]) -> dict[int, Outline]:
 
 
 def draw_outlines(axes: Any, labels: NDArray[np.uint8], names: Sequence[str], cells: SectionCells) -> None:
-    """Draw the borders of each material of a section, just inside the material.
+    """Draw the borders of each material of a section, just inside the material, with a light line between two.
 
     Args:
         axes: Matplotlib axes, already of their final size and limits.
@@ -75,9 +77,13 @@ def draw_outlines(axes: Any, labels: NDArray[np.uint8], names: Sequence[str], ce
         shift = 0.5 * _STROKE * pixel * outline.inward
         lines = cells.at(outline.segments) + shift[:, None, :]
         axes.add_collection(
-            LineCollection(list(lines), colors=material_colour(number), linewidths=width, capstyle="projecting"),
+            LineCollection(list(lines), colors=material_colour(number, names), linewidths=width, capstyle="projecting"),
             autolim=False,
         )
+        borders = LineCollection(
+            list(cells.at(outline.segments)), colors="white", linewidths=width * _BETWEEN / _STROKE
+        )
+        axes.add_collection(borders, autolim=False)
 
 
 def material_entries(
@@ -95,6 +101,7 @@ def material_entries(
     for number, name in enumerate(names):
         cells = with_cells is None or number in with_cells
         if name != VOID and (cells or name in of_layers):
-            text = name if cells else f"{name} (layers)"
-            entries.append(Entry(text, material_colour(number), AREA if cells else LINE))
+            shown = name.removeprefix(_LIBRARY)
+            text = shown if cells else f"{shown} (layers)"
+            entries.append(Entry(text, material_colour(number, names), AREA if cells else LINE))
     return entries if len(entries) > 1 or any(entry.text != "material" for entry in entries) else []

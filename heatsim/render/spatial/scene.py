@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.render.page.material_colours import material_colour
 from heatsim.render.page.samples import MOST_IN_SLICES, Samples, fractions, sample_borders, spread
-from heatsim.render.page.scales import Scale, material_colour
+from heatsim.render.page.scales import Scale
 from heatsim.render.page.view import View, screen_axes, to_camera
 from heatsim.render.spatial.outlines import find_outlines
 from heatsim.render.spatial.section_pictures import LayerLines
@@ -141,7 +142,7 @@ class Scene:
                 for number_of_end, along in enumerate((level, upright)):
                     places = fractions(self._grid.axes[along], outline.segments[..., number_of_end])
                     points[:, along] = self._view.size[along] * places.reshape(-1)
-                self._add_lines(points, material_colour(number))
+                self._add_lines(points, material_colour(number, materials))
 
     def _mesh(self, indices: Sequence[NDArray[np.intp]]) -> Any:
         """The sampled cells, which fill the box."""
@@ -178,7 +179,7 @@ class Scene:
             if lines.n_cells:
                 self._plotter.add_mesh(
                     lines.translate(_NEARER * to_camera()),
-                    color=material_colour(int(number)),
+                    color=material_colour(int(number), materials),
                     line_width=1.6 * _OVERSAMPLING,
                     lighting=False,
                     render=False,

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.render.page.material_colours import material_colour
 from heatsim.render.page.samples import MOST_IN_SURFACES, spread
-from heatsim.render.page.scales import material_colour
 from heatsim.render.spatial.scene import Scene
 from heatsim.storage.vtkhdf import VOID
 
@@ -42,7 +42,7 @@ class SolidScene(Scene):
             surface = self._surface(mesh, seen == number)
             self._plotter.add_mesh(
                 surface,
-                color=material_colour(number),
+                color=material_colour(number, materials),
                 opacity=_TRANSLUCENT if around else 1.0,
                 ambient=0.5,
                 diffuse=0.55,

@@ -6,6 +6,7 @@ from functools import cached_property
 from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heatsim.amounts import TIMES, choose_unit, format_time
 from heatsim.errors import InputError
@@ -17,9 +18,10 @@ from heatsim.render.page.figure import title_of
 from heatsim.render.page.legend import LINE, Entry
 from heatsim.render.page.levels import MeltFront, melt_fronts
 from heatsim.render.page.material_colours import material_colour
-from heatsim.render.page.samples import choose_times
+from heatsim.render.page.samples import read_samples
 from heatsim.render.page.scales import Scale
 from heatsim.render.spatial.layers import ShownLayer, layers_on
+from heatsim.render.spatial.moments import candidates, telling
 from heatsim.render.spatial.outlines import material_entries
 from heatsim.render.spatial.quantities import scale_of
 from heatsim.render.spatial.section_pictures import LayerLines
@@ -37,9 +39,10 @@ _VIEWS = {
 }
 _BEYOND = 0.01  # part of the last time by which a chosen time may be after it
 _MOST_PICTURES = 4
+_SAMPLES = 24  # along an axis, of fields that are compared
 
 # A field whose range is a smaller fraction of the range of all times gets a separate scale.
-_OWN_SCALE = 0.5
+_OWN_SCALE = 0.2
 # Isosurfaces are drawn at the last time whose range is at least this part of the largest.
 _INTERESTING = 0.2
 _PLANES_AT_ONCE = 16
@@ -61,7 +64,7 @@ class Fields:
 
     @cached_property
     def chosen(self) -> Sequence[int]:
-        """The fields to draw: those nearest to the chosen times, or a few evenly spaced ones.
+        """The fields to draw: those nearest to the chosen times, or a few at which something happens.
 
         A uniform field at the start is left out if others show more. The materials are those of all times.
 
@@ -69,12 +72,16 @@ class Fields:
             InputError: a chosen time is negative or after the last field.
         """
         times = self.choice.times
-        if self.choice.quantity == MATERIAL:
+        if self.choice.quantity == MATERIAL or (len(self.reader) == 1 and not times):
             return [0]
         if not times:
             low, high = self.reader.range(0)
             first = int(self.scale_of(low, high).uniform and len(self.reader) > _MOST_PICTURES)
-            return [first + index for index in choose_times(len(self.reader) - first, _MOST_PICTURES)]
+            found = [first + index for index in candidates(len(self.reader) - first)]
+            shown = np.stack([self._shown(index) for index in found])
+            return [
+                found[index] for index in telling(shown, [self.ranges[index][1] for index in found], _MOST_PICTURES)
+            ]
         if min(times) < 0.0:
             raise InputError(f"--times: {min(times):.10g} s is before the start; choose later times")
         last = float(self.reader.times[-1])
@@ -84,6 +91,13 @@ class Fields:
                 f"{format_time(last, choose_unit(TIMES, last))}; choose earlier times"
             )
         return sorted({int(np.abs(self.reader.times - time).argmin()) for time in times})
+
+    def _shown(self, index: int) -> NDArray[np.float64]:
+        """The places in the scale of a picture, 0 to 1, of some cells of a field."""
+        scale, _ = self.scale_at(index)
+        low, high = scale.limits
+        values = read_samples(self.reader, index, _SAMPLES).values.reshape(-1)
+        return np.clip((scale.drawn(values) - low) / (high - low), 0.0, 1.0)
 
     def name(self, name: str, index: int) -> str:
         """The name of a picture of a field."""

@@ -42,6 +42,14 @@ def render(
     quantity: Annotated[
         Literal["temperature", "heat_flux", "liquid_fraction", "material"], Parameter(help="What the colours show.")
     ] = "temperature",
+    camera: Annotated[
+        str | None,
+        Parameter(
+            help="Where 3-D views are seen from: front, back, top, below, or azimuth and elevation in degrees, as in "
+            '"-57, 26". Default: a corner; of surfaces and isosurfaces one that sees the warm side.',
+            allow_leading_hyphen=True,
+        ),
+    ] = None,
     animate: Annotated[bool, Parameter(help="Write an animation of one view over all times.", negative="")] = False,
 ) -> int:
     """Draw pictures of a run or a study into its folder figures/, and write its report.html.
@@ -51,7 +59,7 @@ def render(
     from heatsim.storage.study_hint import STUDY
 
     if (folder / STUDY).is_file():
-        if view or times or planes or zoom or range or animate or quantity != "temperature":
+        if view or times or planes or zoom or range or camera or animate or quantity != "temperature":
             raise InputError(f"{folder}: is the folder of a study, for which only the option --format is allowed")
         return _render_study(folder, format or "png")
     from heatsim.opened.picture_options import choose
@@ -61,7 +69,15 @@ def render(
 
     suffix = _suffix(format, animate)
     choice = choose(
-        folder, views=view, times=times, planes=planes, zoom=zoom, span=range, quantity=quantity, suffix=suffix
+        folder,
+        views=view,
+        times=times,
+        planes=planes,
+        zoom=zoom,
+        span=range,
+        quantity=quantity,
+        camera=camera,
+        suffix=suffix,
     )
     try:
         drawn = [write_animation(folder, choice)] if animate else render(folder, choice)

@@ -22,6 +22,7 @@ def choose(
     zoom: str | None = None,
     span: str | None = None,
     quantity: str = choice.TEMPERATURE,
+    camera: str | None = None,
     suffix: str = "png",
 ) -> choice.PictureChoice:
     """What the options of `heatsim render` choose.
@@ -34,6 +35,7 @@ def choose(
         zoom: a box such as ``"x = 30 to 38 mm, y = 0 to 5 mm"``, or the name of a region.
         span: the ends of the colour scale, such as ``"20 degC, 80 degC"``.
         quantity: one of ``choice.QUANTITIES``.
+        camera: ``"front"``, ``"back"``, ``"top"``, ``"below"``, or two angles such as ``"-57, 26"``.
         suffix: of the pictures.
 
     Raises:
@@ -56,6 +58,7 @@ def choose(
         planes=places,
         span=choice.read_span(span, quantity, read_settings(folder).temperature_unit),
         cells=cells,
+        camera=choice.read_camera(camera),
         format=suffix,
     )
 

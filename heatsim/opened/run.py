@@ -164,6 +164,7 @@ class Run:
         times: str | None = None,
         planes: str | None = None,
         zoom: str | None = None,
+        camera: str | None = None,
         range: str | None = None,
         quantity: str = "temperature",
     ) -> ShownPictures:
@@ -179,6 +180,7 @@ class Run:
             times: such as "2, 10, 20 h"; the nearest fields are drawn.
             planes: positions of sections, such as "x = 20 mm, z = 0".
             zoom: a box such as "x = 30 to 38 mm, y = 0 to 5 mm", or the name of a region.
+            camera: "front", "back", "top", "below", or two angles such as "-57, 26".
             range: the ends of the colour scale, such as "20 degC, 80 degC".
             quantity: "temperature", "heat_flux", "liquid_fraction" or "material".
 
@@ -194,7 +196,16 @@ class Run:
         from heatsim.render import picture_names, render
 
         views = (view,) if isinstance(view, str) else view
-        choice = choose(self.folder, views=views, times=times, planes=planes, zoom=zoom, span=range, quantity=quantity)
+        choice = choose(
+            self.folder,
+            views=views,
+            times=times,
+            planes=planes,
+            zoom=zoom,
+            span=range,
+            quantity=quantity,
+            camera=camera,
+        )
         all_names = picture_names(self.folder, choice)
         names = [name for name in all_names if name.startswith(beginning)]
         if not names:

@@ -6,6 +6,7 @@ from math import isfinite
 
 from heatsim.errors import InputError
 from heatsim.grid import AXES, Grid
+from heatsim.render.page.view import CAMERAS, Camera
 from heatsim.storage.field_reader import Cells
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
@@ -29,6 +30,7 @@ class PictureChoice:
         planes: by axis (0 = x), the coordinate in m of the section normal to it; heatsim chooses the others.
         span: the ends of the colour scale in SI; None for the range of the values.
         cells: the part of the body to draw; None for all of it.
+        camera: of 3-D views; None for one that sees the warm side.
         format: the suffix of the pictures.
     """
 
@@ -38,6 +40,7 @@ class PictureChoice:
     planes: Mapping[int, float] = field(default_factory=dict)
     span: tuple[float, float] | None = None
     cells: Cells | None = None
+    camera: Camera | None = None
     format: str = "png"
 
     @property
@@ -49,7 +52,10 @@ class PictureChoice:
     @property
     def usual(self) -> bool:
         """Whether all usual pictures are drawn, with the curves, in whatever format."""
-        return not (self.views or self.times or self.planes or self.span or self.cells) and self.quantity == TEMPERATURE
+        return (
+            not (self.views or self.times or self.planes or self.span or self.cells or self.camera)
+            and self.quantity == TEMPERATURE
+        )
 
 
 def read_times(text: str | None) -> tuple[float, ...]:
@@ -82,6 +88,23 @@ def read_planes(text: str | None, grid: Grid) -> dict[int, float]:
             )
         planes[number] = place
     return planes
+
+
+def read_camera(text: str | None) -> Camera | None:
+    """A camera from its name, or from its azimuth and its elevation in degrees, as in ``"-57, 26"``.
+
+    Raises:
+        InputError: the text is neither.
+    """
+    if text is None or text.strip() in CAMERAS:
+        return CAMERAS[text.strip()] if text is not None else None
+    entries = _entries(text)
+    if len(entries) == 2 and all(_is_number(entry) for entry in entries) and abs(float(entries[1])) <= 90.0:
+        return Camera(float(entries[0]) % 360.0, float(entries[1]))
+    raise InputError(
+        f'--camera: got "{text}"; one of {", ".join(CAMERAS)} is expected, or the azimuth (0 looks from x_max, 90 from '
+        'y_max) and the elevation (-90 to 90) in degrees, as in --camera "-57, 26"'
+    )
 
 
 def read_span(text: str | None, quantity: str, unit: TemperatureUnit) -> tuple[float, float] | None:

@@ -17,6 +17,9 @@ from heatsim.render.page.view import View
 Image = NDArray[np.uint8]
 
 _TICK_HEIGHT, _TICK_GAP = 40.0, 14.0  # pixels
+_SHORTEST_EDGE = 20.0  # pixels: shorter edges have no ticks
+_ASIDE = 0.1
+_ALIGNMENTS = (("right", "center", "left"), ("top", "center", "bottom"))
 _LABEL_AWAY = 82.0  # pixels from an edge in space to the middle of its label, for ticks without a width
 
 
@@ -46,21 +49,17 @@ def add_view(figure: Any, grid: Grid, view: View, image: Image, place: tuple[int
     axes.set_ylim(0, view.height)
     axes.set_axis_off()
     unit = length_unit(grid)
-    x, y, z = view.size
-    # Start and end of each edge, and the alignment of its text.
-    edges = (
-        ((0.0, 0.0, 0.0), (x, 0.0, 0.0), "right", "top"),
-        ((x, 0.0, 0.0), (x, y, 0.0), "left", "top"),
-        ((0.0, 0.0, 0.0), (0.0, 0.0, z), "right", "center"),
-    )
     body = view.project(0.5 * np.array([view.size]))[0]
-    for axis, (begin, end, across, up) in enumerate(edges):
-        low, high = ends_of(grid, axis, unit)
-        begin_at, end_at = view.project(np.array([begin, end]))
+    for axis in range(3):
+        begin_at, end_at = _labelled_edge(view, axis)
         along = end_at - begin_at
         length = float(np.linalg.norm(along))
+        if length < _SHORTEST_EDGE:
+            continue
+        low, high = ends_of(grid, axis, unit)
         outward = np.array([along[1], -along[0]]) / length
         outward *= np.sign(outward @ (0.5 * (begin_at + end_at) - body))
+        across, up = (_side(part, names) for part, names in zip(outward, _ALIGNMENTS, strict=True))
         marks = ticks(low, high, min(5, int(length / 90)))
         for value, text in marks.items():
             at = begin_at + along * (value - low) / (high - low)
@@ -68,9 +67,27 @@ def add_view(figure: Any, grid: Grid, view: View, image: Image, place: tuple[int
             axes.text(*(at + 15 * outward), text, ha=across, va=up, fontsize=7.5)
         widest = max(text_width(text, TICK_SIZE) for text in marks.values())
         middle = 0.5 * (begin_at + end_at) + (_LABEL_AWAY + 0.5 * widest) * outward
-        name, turned = f"{axis_name(grid, axis)} ({unit.symbol})", 90 if axis == 2 else 0
+        name, turned = f"{axis_name(grid, axis)} ({unit.symbol})", 90 if abs(along[1]) > abs(along[0]) else 0
         axes.text(*middle, name, ha="center", va="center", rotation=turned)
     return axes
+
+
+def _labelled_edge(view: View, axis: int) -> NDArray[np.float64]:
+    """Both ends in the image of the edge along an axis that has its ticks: of the outline, the lowest or leftmost."""
+    ends = np.zeros((2, 3))
+    ends[1, axis] = view.size[axis]
+    found = []
+    for sides in view.camera.silhouette(axis) or [(0, 0)]:
+        for other, side in zip((other for other in range(3) if other != axis), sides, strict=True):
+            ends[:, other] = side * view.size[other]
+        found.append(view.project(ends))
+    along = np.abs(found[0][1] - found[0][0])
+    return min(found, key=lambda edge: float(edge[:, 0 if along[1] > along[0] else 1].mean()))
+
+
+def _side(part: float, names: tuple[str, str, str]) -> str:
+    """The alignment of a text beside an edge, by a component of the direction away from the body."""
+    return names[0] if part < -_ASIDE else names[2] if part > _ASIDE else names[1]
 
 
 def add_panel(figure: Any, grid: Grid, panel: Panel, part: Grid | None = None) -> Any:

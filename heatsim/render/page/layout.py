@@ -6,7 +6,7 @@ from itertools import chain
 from math import log
 
 from heatsim.render.page.figure import WIDTH
-from heatsim.render.page.view import VIEW_MARGINS, View, outline
+from heatsim.render.page.view import DEFAULT_CAMERA, VIEW_MARGINS, Camera, View
 
 # Pixels. Around each section there is room for its title, ticks and labels.
 LEFT, BELOW, ABOVE, BETWEEN = 118, 88, 46, 20
@@ -151,6 +151,7 @@ def arrange(
     normals: Sequence[int] = (0, 1, 2),
     part: Size | None = None,
     inside: Sequence[int] = (0, 1, 2),
+    camera: Camera = DEFAULT_CAMERA,
 ) -> Page:
     """The page on which the body is largest.
 
@@ -162,18 +163,24 @@ def arrange(
         normals: the axes normal to the sections.
         part: the drawn size of a part of the body, whose sections are drawn too; None without a part.
         inside: the axes normal to the sections that go through the part.
+        camera: of the 3-D view.
     """
     width = float(WIDTH - (_BAR if with_bar else 20))
     height = (_LARGEST_HEIGHT if part is None else _LARGEST_WITH_PART) - _HEADING - min(below, _USUAL_TEXTS)
     blocks = [_Block(size, normals)]
     if part is not None and (through := [axis for axis in normals if axis in inside]):
         blocks.append(_Block(part, through, enlarged=True))
-    pages = _pages(size if with_view else None, blocks, (0.0, float(below)), (width, float(height)), below)
+    pages = _pages(size if with_view else None, blocks, (0.0, float(below)), (width, float(height)), below, camera)
     return max(pages, key=_usefulness)
 
 
 def _pages(
-    viewed: Size | None, blocks: Sequence[_Block], corner: tuple[float, float], room: tuple[float, float], below: int
+    viewed: Size | None,
+    blocks: Sequence[_Block],
+    corner: tuple[float, float],
+    room: tuple[float, float],
+    below: int,
+    camera: Camera,
 ) -> Iterator[Page]:
     """All ways to divide a rectangle among a 3-D view and blocks of sections."""
     (x, y), (width, height) = corner, room
@@ -184,15 +191,15 @@ def _pages(
     for fraction in _FRACTIONS:
         across = round(fraction * width)
         for panels in _placed(blocks, (x + across, y), (width - across, height)):
-            tall = round(min(height, max(_top(panels) - y, view_height(viewed, across))))
-            view = View.fitting(across, tall, VIEW_MARGINS, viewed)
+            tall = round(min(height, max(_top(panels) - y, view_height(viewed, across, camera))))
+            view = View.fitting(across, tall, VIEW_MARGINS, viewed, camera)
             yield _finish(view, (round(x), round(y)), _centred(panels, y, tall), below)
-        tall = round(min(fraction * height, view_height(viewed, width)))
+        tall = round(min(fraction * height, view_height(viewed, width, camera)))
         for panels in _placed(blocks, corner, (width, height - tall)):
-            view = View.fitting(round(width), tall, VIEW_MARGINS, viewed)
+            view = View.fitting(round(width), tall, VIEW_MARGINS, viewed, camera)
             yield _finish(view, (round(x), round(_top(panels))), panels, below)
     if len(blocks) == 1 and len(blocks[0].normals) == 3:
-        yield _quartered(viewed, width, height, below)
+        yield _quartered(viewed, width, height, below, camera)
 
 
 def _placed(
@@ -217,25 +224,25 @@ def _placed(
                 yield [*upper, *lower]
 
 
-def _quartered(size: Size, width: float, height: float, below: int) -> Page:
+def _quartered(size: Size, width: float, height: float, below: int, camera: Camera) -> Page:
     """The view and the three sections in a square of four."""
     half, around = width / 2.0, BELOW + ABOVE
     scale = min((half - LEFT - BETWEEN) / max(size[:2]), (height - 2 * around) / (size[1] + size[2]))
     lower, upper = scale * size[2] + around, scale * size[1] + around
-    upper = min(max(upper, view_height(size, half)), height - lower)
+    upper = min(max(upper, view_height(size, half, camera)), height - lower)
     right = half + LEFT
     panels = (
         Panel(2, 0, 1, right, below + lower + upper - ABOVE - scale * size[1], scale * size[0], scale * size[1]),
         Panel(1, 0, 2, LEFT, below + BELOW, scale * size[0], scale * size[2]),
         Panel(0, 1, 2, right, below + BELOW, scale * size[1], scale * size[2]),
     )
-    view = View.fitting(round(half), round(upper), VIEW_MARGINS, size)
+    view = View.fitting(round(half), round(upper), VIEW_MARGINS, size, camera)
     return _finish(view, (0, round(below + lower)), panels, below)
 
 
-def view_height(size: Size, width: float) -> float:
+def view_height(size: Size, width: float, camera: Camera = DEFAULT_CAMERA) -> float:
     """The height in pixels that a 3-D view of a box needs if its outline is as wide as the view."""
-    low, high = outline(size)
+    low, high = camera.outline(size)
     left, right, below, above = VIEW_MARGINS
     return below + above + (width - left - right) * float((high[1] - low[1]) / (high[0] - low[0]))
 
@@ -244,7 +251,7 @@ def _usefulness(page: Page) -> float:
     """The score of a page: large sections, a large view and a low page are better."""
     total = -_HEIGHT_COUNTS * log(page.height)
     if page.view is not None:
-        low, high = outline(page.view.size)
+        low, high = page.view.camera.outline(page.view.size)
         total += _VIEW_COUNTS * log(page.view.scale * float(max(high - low)))
     for enlarged in (False, True):
         if panels := [panel for panel in page.panels if panel.enlarged == enlarged]:

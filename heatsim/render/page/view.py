@@ -16,8 +16,7 @@ _THINNEST = 1.0 / 8.0
 Margins = tuple[int, int, int, int]
 VIEW_MARGINS: Margins = (135, 115, 125, 25)
 
-_AZIMUTH = np.radians(-57.0)
-_ELEVATION = np.radians(26.0)
+_DECIMALS = 12  # of directions, so that a face seen edge-on counts as hidden
 
 _Floats = NDArray[np.float64]
 
@@ -46,8 +45,62 @@ def describe_stretch(grid: Grid) -> str:
 
 
 @dataclass(frozen=True)
+class Camera:
+    """The direction from the box to the camera, in degrees; by default from the corner x_max, y_min, z_max.
+
+    Attributes:
+        azimuth: of the direction in the plane of x and y, from x towards y.
+        elevation: above this plane.
+    """
+
+    azimuth: float = -57.0
+    elevation: float = 26.0
+
+    def direction(self) -> _Floats:
+        """The unit vector from the box to the camera, shape (3,)."""
+        azimuth, elevation = np.radians([self.azimuth, self.elevation])
+        flat = np.cos(elevation)
+        return np.round([flat * np.cos(azimuth), flat * np.sin(azimuth), np.sin(elevation)], _DECIMALS)
+
+    def screen_axes(self) -> _Floats:
+        """The image's right and up as unit vectors in space, shape (2, 3)."""
+        azimuth = np.radians(self.azimuth)
+        right = np.round([-np.sin(azimuth), np.cos(azimuth), 0.0], _DECIMALS)
+        return np.stack([right, np.cross(self.direction(), right)])
+
+    def outline(self, size: tuple[float, float, float]) -> tuple[_Floats, _Floats]:
+        """The lowest and the highest coordinates of a box's outline along the image's right and up."""
+        corners = np.array([[x, y, z] for x in (0.0, size[0]) for y in (0.0, size[1]) for z in (0.0, size[2])])
+        drawn = corners @ self.screen_axes().T
+        return drawn.min(axis=0), drawn.max(axis=0)
+
+    def silhouette(self, axis: int) -> list[tuple[int, int]]:
+        """The edges along an axis that bound the outline of a box: for each, the ends of the two other axes, 0 or 1.
+
+        An edge does if the camera sees one of its two faces.
+        """
+        u, v = (self.direction()[other] for other in range(3) if other != axis)
+        return [(at_u, at_v) for at_u in (0, 1) for at_v in (0, 1) if _faces(u, at_u) != _faces(v, at_v)]
+
+
+DEFAULT_CAMERA = Camera()
+# Cameras with names; the image's up is z, or y if the camera looks along z.
+CAMERAS = {
+    "front": Camera(-90.0, 0.0),
+    "back": Camera(90.0, 0.0),
+    "top": Camera(-90.0, 90.0),
+    "below": Camera(-90.0, -90.0),
+}
+
+
+def _faces(component: float, end: int) -> bool:
+    """Whether a face at an end of an axis looks towards a camera in a direction with this component."""
+    return component > 0.0 if end else component < 0.0
+
+
+@dataclass(frozen=True)
 class View:
-    """A parallel projection of the box from its corner x_max, y_min, z_max onto an image of ``width`` × ``height``.
+    """A parallel projection of the box onto an image of ``width`` × ``height``.
 
     Attributes:
         width: of the image in pixels.
@@ -55,6 +108,7 @@ class View:
         size: of the drawn box along x, y, z; its corner is the origin.
         scale: pixels per unit of ``size``.
         middle: the middle of the image, in units of ``size`` along the image's right and up.
+        camera: the direction from which the box is seen.
     """
 
     width: int
@@ -62,37 +116,27 @@ class View:
     size: tuple[float, float, float]
     scale: float
     middle: tuple[float, float]
+    camera: Camera = DEFAULT_CAMERA
 
     @classmethod
-    def fitting(cls, width: int, height: int, margins: Margins, size: tuple[float, float, float]) -> "View":
+    def fitting(
+        cls,
+        width: int,
+        height: int,
+        margins: Margins,
+        size: tuple[float, float, float],
+        camera: Camera = DEFAULT_CAMERA,
+    ) -> "View":
         """The view that fills an image except for margins in pixels: left, right, below, above."""
         left, right, below, above = margins
-        low, high = outline(size)
+        low, high = camera.outline(size)
         extent = high - low
         scale = float(min((width - left - right) / extent[0], (height - below - above) / extent[1]))
         across, up = 0.5 * (low + high) - 0.5 * np.array([left - right, below - above]) / scale
-        return cls(width, height, size, scale, (float(across), float(up)))
+        return cls(width, height, size, scale, (float(across), float(up)), camera)
 
     def project(self, points: _Floats) -> _Floats:
         """The positions of points (n, 3) in the image: (n, 2), in pixels from its lower left corner."""
-        centred = points @ screen_axes().T - np.array(self.middle)
+        centred = points @ self.camera.screen_axes().T - np.array(self.middle)
         pixels: _Floats = centred * self.scale + np.array([0.5 * self.width, 0.5 * self.height])
         return pixels
-
-
-def outline(size: tuple[float, float, float]) -> tuple[_Floats, _Floats]:
-    """The lowest and the highest coordinates of a box's outline along the image's right and up."""
-    corners = np.array([[x, y, z] for x in (0.0, size[0]) for y in (0.0, size[1]) for z in (0.0, size[2])])
-    drawn = corners @ screen_axes().T
-    return drawn.min(axis=0), drawn.max(axis=0)
-
-
-def to_camera() -> _Floats:
-    """The unit vector from the box to the camera, shape (3,)."""
-    return np.array([np.cos(_ELEVATION) * np.cos(_AZIMUTH), np.cos(_ELEVATION) * np.sin(_AZIMUTH), np.sin(_ELEVATION)])
-
-
-def screen_axes() -> _Floats:
-    """The image's right and up as unit vectors in space, shape (2, 3)."""
-    right = np.array([-np.sin(_AZIMUTH), np.cos(_AZIMUTH), 0.0])
-    return np.stack([right, np.cross(to_camera(), right)])

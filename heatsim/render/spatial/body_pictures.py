@@ -16,7 +16,7 @@ from heatsim.render.page.layout import arrange
 from heatsim.render.page.levels import choose_levels, uniform_colour
 from heatsim.render.page.samples import choose_times, read_samples
 from heatsim.render.page.scales import Scale
-from heatsim.render.page.view import View, drawn_size, stretched
+from heatsim.render.page.view import DEFAULT_CAMERA, View, drawn_size, stretched
 from heatsim.render.picture import Picture
 from heatsim.render.spatial import pictures
 from heatsim.render.spatial.fields import Fields
@@ -97,7 +97,7 @@ class BodyPictures:
 
     @cached_property
     def _view_beside(self) -> View:
-        return pictures.view_beside(self._grid)
+        return pictures.view_beside(self._grid, self._fields.camera)
 
     def _draw_slices(self, index: int, path: Path, with_view: bool = True) -> None:
         fields, grid, places = self._fields, self._grid, self._choice.planes
@@ -113,7 +113,15 @@ class BodyPictures:
         normals = [axis for axis in range(3) if axis not in equal]
         enlarged = None if part is None else stretched(part.size)
         inside = [axis for axis in normals if part is not None and _meets(sections[axis], axis, grid, part)]
-        page = arrange(drawn_size(grid), with_view, caption.height(), normals=normals, part=enlarged, inside=inside)
+        page = arrange(
+            drawn_size(grid),
+            with_view,
+            caption.height(),
+            normals=normals,
+            part=enlarged,
+            inside=inside,
+            camera=self._choice.camera or DEFAULT_CAMERA,
+        )
         layers = [fields.layer_lines(axis, section) for axis, section in enumerate(sections)]
         shown = SectionsToDraw(grid, sections, fields.materials, layers, part, fronts)
         image = None
@@ -174,7 +182,7 @@ class BodyPictures:
         if cells is not None:
             with ExitStack() as stack:
                 reader = stack.enter_context(open_reader(self._reader.path, self._choice.quantity, fields.run, cells))
-                part = Fields(reader, fields.run, replace(self._choice, cells=cells))
+                part = Fields(reader, fields.run, replace(self._choice, cells=cells, camera=fields.camera))
                 BodyPictures(part, stack)._draw_isosurfaces(lambda: index, path)
             return
         low, high = self._choice.span or fields.ranges[index]

@@ -38,6 +38,8 @@ def field_pictures(
     fields = Fields(reader, run, choice)
     wide = wide_axes(reader.grid)
     if len(wide) == 3:
+        if choice.camera is not None and choice.views and set(choice.views) == {SECTIONS}:
+            raise InputError("--camera: sections are flat; leave --camera out, or choose another --view")
         found = BodyPictures(fields, stack).pictures()
         flat_views = [picture for picture in found if picture.draw_flat is picture.draw]
         return [picture for picture in found if picture not in flat_views], flat_views
@@ -67,6 +69,8 @@ def frames_of(fields: Fields, times: Sequence[int], stack: ExitStack) -> tuple[s
 
 
 def _refuse_views(choice: PictureChoice, wide: int) -> None:
+    if choice.camera is not None:
+        raise InputError("--camera: this run has no 3-D views; leave --camera out")
     if wrong := [view for view in choice.views if view != SECTIONS]:
         shape = ("point", "line", "plane")[wide]
         raise InputError(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heatsim.amounts import TIMES, choose_unit, format_time
 from heatsim.errors import InputError
 from heatsim.grid import Grid
-from heatsim.render.choice import ISOSURFACE, MATERIAL, PLANE, SECTIONS, SLICES, SURFACE, PictureChoice
+from heatsim.render.choice import ISOSURFACE, MATERIAL, PLANE, SECTIONS, SLICES, SURFACE, TEMPERATURE, PictureChoice
 from heatsim.render.page.axes import describe_box
 from heatsim.render.page.caption import Caption, remarks_of
 from heatsim.render.page.figure import title_of
@@ -20,12 +20,14 @@ from heatsim.render.page.levels import MeltFront, melt_fronts
 from heatsim.render.page.material_colours import material_colour
 from heatsim.render.page.samples import read_samples
 from heatsim.render.page.scales import Scale
+from heatsim.render.page.view import DEFAULT_CAMERA, Camera, drawn_size
 from heatsim.render.spatial.layers import ShownLayer, layers_on
 from heatsim.render.spatial.moments import candidates, telling
 from heatsim.render.spatial.outlines import material_entries
 from heatsim.render.spatial.quantities import scale_of
 from heatsim.render.spatial.section_pictures import LayerLines
 from heatsim.render.spatial.sections import Section
+from heatsim.render.spatial.warm_side import warm_side
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.run_settings import RunSettings
 
@@ -102,6 +104,15 @@ class Fields:
     def name(self, name: str, index: int) -> str:
         """The name of a picture of a field."""
         return f"{self.choice.prefix}{name}_t{index:0{max(4, len(str(len(self.reader) - 1)))}d}"
+
+    @cached_property
+    def camera(self) -> Camera:
+        """The chosen camera, or one that sees the warmest surface of the body at the time when it varies most."""
+        if self.choice.camera is not None or self.choice.quantity != TEMPERATURE:
+            return self.choice.camera or DEFAULT_CAMERA
+        spans = [high - low for low, high in self.ranges]
+        samples = read_samples(self.reader, spans.index(max(spans)), _SAMPLES)
+        return warm_side(samples.values, drawn_size(self.grid))
 
     def moment(self, index: int) -> str:
         """The text for the time of a field."""

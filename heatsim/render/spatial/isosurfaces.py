@@ -10,7 +10,6 @@ from heatsim.render.page.levels import Isotherm
 from heatsim.render.page.material_colours import material_colour
 from heatsim.render.page.samples import Samples, fractions
 from heatsim.render.page.scales import Scale
-from heatsim.render.page.view import to_camera
 from heatsim.render.spatial.scene import Scene
 from heatsim.render.spatial.section_pictures import LayerLines
 from heatsim.storage.vtkhdf import VOID
@@ -73,7 +72,7 @@ class IsosurfaceScene(Scene):
         self, points: _Floats, normals: _Floats, colours: NDArray[np.uint8], triangles: NDArray[np.intp]
     ) -> None:
         """Add triangles, the farthest first. Blending needs this order, and the GPU then needs no sorting."""
-        distance = -(points @ to_camera())
+        distance = -(points @ self._view.camera.direction())
         triangles = triangles[np.argsort(-distance[triangles].mean(axis=1))]
         counts = np.full((len(triangles), 1), 3)
         surface = self._pyvista.PolyData(points, np.hstack([counts, triangles]).ravel())

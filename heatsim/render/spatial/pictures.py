@@ -12,7 +12,7 @@ from heatsim.render.page.layout import Panel, view_height
 from heatsim.render.page.levels import Isotherm, uniform_colour
 from heatsim.render.page.samples import wide_axes
 from heatsim.render.page.scales import Scale
-from heatsim.render.page.view import VIEW_MARGINS, View, drawn_size
+from heatsim.render.page.view import VIEW_MARGINS, Camera, View, drawn_size
 from heatsim.render.spatial.section_pictures import SectionsToDraw, draw_panel
 
 # A flat picture has a whole number of pixels per cell. It becomes larger than this if it has more cells.
@@ -24,10 +24,10 @@ _BESIDE_VIEW = 320  # for the colour bar or the legend of isosurfaces
 _LETTERS_BESIDE_VIEW = 13
 
 
-def view_beside(grid: Grid) -> View:
+def view_beside(grid: Grid, camera: Camera) -> View:
     """The 3-D view of a page with nothing else than a colour bar or a legend."""
     size, width = drawn_size(grid), WIDTH - _BESIDE_VIEW
-    return View.fitting(width, round(min(view_height(size, width), 1150.0)), VIEW_MARGINS, size)
+    return View.fitting(width, round(min(view_height(size, width, camera), 1150.0)), VIEW_MARGINS, size, camera)
 
 
 def draw_surface(path: Path, caption: Caption, grid: Grid, scale: Scale, view: View, image: Image) -> None:

@@ -15,7 +15,7 @@ from heatsim.grid import Grid
 from heatsim.render.page.material_colours import material_colour
 from heatsim.render.page.samples import MOST_IN_SLICES, Samples, fractions, sample_borders, spread
 from heatsim.render.page.scales import Scale
-from heatsim.render.page.view import View, screen_axes, to_camera
+from heatsim.render.page.view import View
 from heatsim.render.spatial.outlines import find_outlines
 from heatsim.render.spatial.section_pictures import LayerLines
 from heatsim.render.spatial.sections import Section
@@ -48,13 +48,13 @@ class Scene:
         # No multisampling: averaging smooths the edges, and multisampling is slow in software.
         self._plotter.render_window.SetMultiSamples(0)
         self._plotter.set_background("white")
-        right, up = screen_axes()
+        right, up = view.camera.screen_axes()
         focus = view.middle[0] * right + view.middle[1] * up
         camera = self._plotter.camera
         camera.parallel_projection = True
         camera.focal_point = tuple(focus)
-        camera.position = tuple(focus + 10.0 * to_camera())
-        camera.up = (0.0, 0.0, 1.0)
+        camera.position = tuple(focus + 10.0 * view.camera.direction())
+        camera.up = tuple(up)
         camera.parallel_scale = 0.5 * view.height / view.scale
         camera.clipping_range = (1.0, 20.0)
 
@@ -178,7 +178,7 @@ class Scene:
             )
             if lines.n_cells:
                 self._plotter.add_mesh(
-                    lines.translate(_NEARER * to_camera()),
+                    lines.translate(_NEARER * self._view.camera.direction()),
                     color=material_colour(int(number), materials),
                     line_width=1.6 * _OVERSAMPLING,
                     lighting=False,
@@ -193,14 +193,14 @@ class Scene:
 
     def _add_lines(self, points: _Floats, colour: str) -> None:
         """Add lines between each two points, shape (2 · lines, 3)."""
-        lines = self._pyvista.line_segments_from_points(points + _NEAREST * to_camera())
+        lines = self._pyvista.line_segments_from_points(points + _NEAREST * self._view.camera.direction())
         self._plotter.add_mesh(lines, color=colour, line_width=1.6 * _OVERSAMPLING, lighting=False, render=False)
 
     def _add_frame(self, axis: int, across: list[int], place: float) -> None:
         corners = np.full((4, 3), place * self._view.size[axis])
         corners[:, across[0]] = np.array([0.0, 1.0, 1.0, 0.0]) * self._view.size[across[0]]
         corners[:, across[1]] = np.array([0.0, 0.0, 1.0, 1.0]) * self._view.size[across[1]]
-        frame = self._pyvista.lines_from_points(corners + _NEARER * to_camera(), close=True)
+        frame = self._pyvista.lines_from_points(corners + _NEARER * self._view.camera.direction(), close=True)
         self._plotter.add_mesh(frame, color="black", line_width=1.0 * _OVERSAMPLING, lighting=False, render=False)
 
     def _image(self) -> NDArray[np.uint8]:

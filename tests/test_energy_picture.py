@@ -169,7 +169,7 @@ def test_flows_have_the_colours_of_the_balance(tmp_path: Path, monkeypatch: pyte
     curves = flow_curves(balance.times, flows)
     assert curves is not None
     energy_picture.draw_flow_curves(tmp_path / "flows.png", "flows", curves, balance)
-    ((*_, styles),) = drawn
+    ((*_, styles, _),) = drawn
     assert styles["stored"] == energy_picture.STORED_STYLE
     for number, name in enumerate(energy_picture.parts_to_draw(balance)):
         assert styles[name] == line_style(number)

@@ -90,7 +90,9 @@ def _curves(folder: Path, run: RunSettings) -> list[Picture]:
     balance = read_balance(folder, run.patches)
     if balance is not None:
         over = title_of(run.title, "energy balance")
-        found.append(Picture("energy", partial(energy_picture.draw_energy, title=over, balance=balance)))
+        found.append(
+            Picture("energy", partial(energy_picture.draw_energy, title=over, balance=balance, start=run.start))
+        )
         found += _flow_picture(folder, run, balance)
     return found
 
@@ -105,7 +107,7 @@ def _flow_picture(folder: Path, run: RunSettings, balance: EnergyBalance) -> lis
     if found is None:
         return []
     over = title_of(run.title, f"heat flows, {found.remark}" if found.remark else "heat flows")
-    draw = partial(energy_picture.draw_flow_curves, title=over, curves=found, balance=balance)
+    draw = partial(energy_picture.draw_flow_curves, title=over, curves=found, balance=balance, start=run.start)
     return [Picture("heat_flows", draw)]
 
 
@@ -127,6 +129,7 @@ def _probe_pictures(folder: Path, run: RunSettings) -> list[Picture]:
             times=table.times,
             curves=alone,
             shown_in=run.temperature_unit,
+            start=run.start,
             bands=bands,
         )
         found.append(Picture("probes", draw))
@@ -143,6 +146,7 @@ def _probe_pictures(folder: Path, run: RunSettings) -> list[Picture]:
                 length=length,
                 temperatures=np.stack(values, axis=1),
                 shown_in=run.temperature_unit,
+                start=run.start,
             )
             found.append(Picture(f"line_{number}", draw))
     return found
@@ -153,6 +157,6 @@ def _number_pictures(table: RunTable, run: RunSettings) -> list[Picture]:
     found = []
     for number, (label, values) in enumerate(curves.number_groups(table), 1):
         over = title_of(run.title, "probes")
-        draw = partial(curves.draw_numbers, title=over, times=table.times, curves=values, label=label)
+        draw = partial(curves.draw_numbers, title=over, times=table.times, curves=values, label=label, start=run.start)
         found.append(Picture(f"probes_{number}", draw))
     return found

@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from math import dist, nan
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ class RunSettings:
         title: of the results.
         steady: whether the run is a steady state.
         end: of the run in s; NaN if it has none.
+        start: the date of t = 0, on the clock of its time zone; None if it has none.
         temperature_unit: the unit in which temperatures are shown.
         table_unit: the unit of temperatures in tables.
         patches: the face of each patch, by the name of the patch.
@@ -58,6 +60,7 @@ class RunSettings:
     title: str
     steady: bool
     end: float
+    start: datetime | None
     temperature_unit: TemperatureUnit
     table_unit: TemperatureUnit
     patches: Mapping[str, str]
@@ -89,6 +92,7 @@ def read_settings(folder: Path) -> RunSettings:
             str(document.get("title", "")),
             document.get("time", {}).get("method") == "steady",
             float(document.get("time", {}).get("end") or nan),
+            _start(document.get("time", {}).get("start")),
             TEMPERATURE_UNITS[unit],
             TEMPERATURE_UNITS[output.get("table_temperature", unit)],
             {str(patch["name"]): str(patch["face"]) for patch in document.get("patches", [])},
@@ -103,6 +107,10 @@ def read_settings(folder: Path) -> RunSettings:
     except (AttributeError, KeyError, TypeError) as error:
         message = "its tables are not those that a run writes; put a good copy of the file there"
         raise FolderError(f"{path}: cannot be read as a scenario: {message}") from error
+
+
+def _start(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text).replace(tzinfo=None)
 
 
 def _line(line: Mapping[str, Any]) -> tuple[float, int]:

@@ -1,6 +1,7 @@
 """Curves of probes: temperatures over time, and the profiles of probes along lines."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from textwrap import fill, shorten
@@ -9,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.amounts import LENGTHS, TIMES, Unit, choose_unit, format_time, readable_unit
+from heatsim.amounts import LENGTHS, TIMES, Unit, choose_unit, readable_unit
 from heatsim.render.page.caption import Caption
-from heatsim.render.page.figure import WIDTH, add_axes, new_figure
+from heatsim.render.page.dates import label_times, moment
+from heatsim.render.page.figure import TICK_SIZE, WIDTH, add_axes, new_figure, text_width
 from heatsim.render.page.legend import LINE, Entry
 from heatsim.render.page.scales import Scale, TemperatureScale, colour_map
 from heatsim.storage.run_tables import RunTable, header
@@ -23,7 +25,7 @@ _DASHES = ("-", "--", ":", "-.")
 _MOST_IN_LEGEND = 60
 _TALL, _LEGEND_LINE, _LEGEND_GAP = 705, 33, 14  # pixels
 _MOST_PROFILES = 8
-_TIMES_BELOW = 90  # pixels: the legend of two rows of profiles
+_TIMES_BELOW, _DATES_BELOW = 90, 135  # pixels: the legend of two rows of profiles, or of three with dates
 # Labels of axes for several probes with one unit.
 _NAMES_OF_NUMBERS = {"m": "Length", "s": "Duration", "1": "Fraction"}
 BAND = 0.25  # opacity of materials behind profiles, and of errors around curves
@@ -74,9 +76,9 @@ def number_groups(table: RunTable) -> Iterator[tuple[str, dict[str, NDArray[np.f
         yield header(name, shown.symbol), {name: numbers / shown.size for name, numbers in values.items()}
 
 
-def finish_times(axes: Any, unit: Unit, times: NDArray[np.float64]) -> None:
-    """Label the axis of times, and draw a grid."""
-    axes.set_xlabel(f"Time ({unit.symbol})")
+def finish_times(axes: Any, unit: Unit, times: NDArray[np.float64], start: datetime | None) -> None:
+    """Label the axis of times, with dates if the run has a date of its start, and draw a grid."""
+    label_times(axes.xaxis, unit, (float(times[0]), float(times[-1])), start)
     if times[-1] > times[0]:
         axes.set_xlim(times[0] / unit.size, times[-1] / unit.size)
     axes.grid(alpha=0.25)
@@ -89,6 +91,7 @@ def draw_temperatures(
     curves: Mapping[str, NDArray[np.float64]],
     shown_in: TemperatureUnit = KELVIN,
     bands: Mapping[str, Band] | None = None,
+    start: datetime | None = None,
 ) -> None:
     """Draw temperatures in K over times in s, one curve for each name, in the unit ``shown_in``.
 
@@ -99,6 +102,7 @@ def draw_temperatures(
         curves: the temperatures by name, shape (rows,) each.
         shown_in: the unit.
         bands: of some curves, in K.
+        start: the date of the start, for an axis of dates.
     """
     everything = np.stack(list(curves.values()))
     scale = TemperatureScale.spanning(float(everything.min()), float(everything.max()), np.float32, shown_in)
@@ -106,7 +110,8 @@ def draw_temperatures(
     around = {
         name: Band(band.times, scale.drawn(band.low), scale.drawn(band.high)) for name, band in (bands or {}).items()
     }
-    _draw_curves(path, title, times, drawn, scale.label, scale.limits if scale.uniform else None, bands=around)
+    limits = scale.limits if scale.uniform else None
+    _draw_curves(path, title, times, drawn, scale.label, limits, bands=around, start=start)
 
 
 def draw_numbers(
@@ -117,6 +122,7 @@ def draw_numbers(
     label: str,
     limits: tuple[float, float] | None = None,
     styles: Mapping[str, Mapping[str, Any]] | None = None,
+    start: datetime | None = None,
 ) -> None:
     """Draw numbers other than temperatures over times in s, one curve for each name.
 
@@ -128,8 +134,9 @@ def draw_numbers(
         label: of the axis of numbers.
         limits: ends of this axis; None for those that fit the curves.
         styles: the looks of the curves by name; None for the usual ones.
+        start: the date of the start, for an axis of dates.
     """
-    _draw_curves(path, title, times, curves, label, limits, styles)
+    _draw_curves(path, title, times, curves, label, limits, styles, start=start)
 
 
 def _draw_curves(
@@ -141,6 +148,7 @@ def _draw_curves(
     limits: tuple[float, float] | None,
     styles: Mapping[str, Mapping[str, Any]] | None = None,
     bands: Mapping[str, Band] | None = None,
+    start: datetime | None = None,
 ) -> None:
     """Draw curves over times in s, with their legend beside them, or below if there are many."""
     looks = styles or {name: line_style(number) for number, name in enumerate(curves)}
@@ -162,7 +170,7 @@ def _draw_curves(
         if limits is not None:
             axes.set_ylim(*limits)
         axes.set_ylabel(label)
-        finish_times(axes, unit, times)
+        finish_times(axes, unit, times, start)
         if beside:
             axes.legend(lines, texts, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
         else:
@@ -186,6 +194,7 @@ def draw_line_probe(
     length: float,
     temperatures: NDArray[np.float64],
     shown_in: TemperatureUnit = KELVIN,
+    start: datetime | None = None,
 ) -> None:
     """Draw a probe along a line: profiles at several times, and a map over place and time; one profile of a single row.
 
@@ -196,6 +205,7 @@ def draw_line_probe(
         length: of the line in m.
         temperatures: in K, shape (rows, points), at equal distances from the line's first point to its last.
         shown_in: the unit of the temperatures in the picture.
+        start: the date of the start, for dates instead of times.
     """
     low, high = float(temperatures.min()), float(temperatures.max())
     scale = TemperatureScale.spanning(low, high, np.float32, shown_in)
@@ -203,13 +213,13 @@ def draw_line_probe(
     place = np.linspace(0.0, length, temperatures.shape[1]) / lengths.size
     chosen = profile_times(temperatures)
     several = len(times) > 1
-    below = _TIMES_BELOW if several else 0
+    below = (_TIMES_BELOW if start is None else _DATES_BELOW) if several else 0
     with new_figure(path, title, 1600, 900 + below) as figure:
         axes = add_axes(figure, 150, 105 + below, 560 if several else 1400, 705)
         colours = colours_of_times(len(chosen))
         marker = "o" if len(place) <= 50 else None
         for row, colour in zip(chosen, colours, strict=True):
-            text = format_time(float(times[row]), time_unit, 3)
+            text = moment(float(times[row]), float(times[-1]), start, 3)
             axes.plot(place, scale.drawn(temperatures[row]), color=colour, marker=marker, label=text)
         axes.set_xlabel(f"Distance along the line ({lengths.symbol})")
         axes.set_ylabel(scale.label)
@@ -222,20 +232,22 @@ def draw_line_probe(
             axes.legend(
                 loc="upper left",
                 bbox_to_anchor=(-0.02, -0.13),
-                ncols=4,
+                ncols=4 if start is None else 3,
                 fontsize=7.0,
                 columnspacing=1.0,
                 handlelength=1.5,
             )
-            _draw_map(figure, place, times / time_unit.size, scale, temperatures)
+            _draw_map(figure, place, times / time_unit.size, scale, temperatures, below)
             figure.axes[1].set_xlabel(f"Distance along the line ({lengths.symbol})")
-            figure.axes[1].set_ylabel(f"Time ({time_unit.symbol})")
+            label_times(figure.axes[1].yaxis, time_unit, (float(times[0]), float(times[-1])), start)
 
 
-def _draw_map(figure: Any, place: NDArray[np.float64], times: NDArray[np.float64], scale: Scale, values: Any) -> None:
+def _draw_map(
+    figure: Any, place: NDArray[np.float64], times: NDArray[np.float64], scale: Scale, values: Any, below: int
+) -> None:
     from heatsim.render.page.figure import add_colour_bar
 
-    axes = add_axes(figure, 860, 105 + _TIMES_BELOW, 500, 705)
+    axes = add_axes(figure, 860, 105 + below, 500, 705)
     low, high = scale.limits
     axes.pcolormesh(
         place,
@@ -249,7 +261,7 @@ def _draw_map(figure: Any, place: NDArray[np.float64], times: NDArray[np.float64
     )
     axes.set_xlim(place[0], place[-1])
     axes.set_ylim(times[0], times[-1])
-    add_colour_bar(figure, scale, (1385, 105 + _TIMES_BELOW, 26, 705))
+    add_colour_bar(figure, scale, (1385, 105 + below, 26, 705))
 
 
 def profile_times(temperatures: NDArray[np.float64]) -> list[int]:
@@ -303,7 +315,8 @@ def draw_profile(
     caption = Caption(title, legend=legend)
     below = caption.height() if legend else 0
     with new_figure(path, title, 1600, 900 + below) as figure:
-        axes = add_axes(figure, 150, 105 + below, 1150, 705)
+        longest = max(text_width(text, TICK_SIZE) for text, _ in curves)
+        axes = add_axes(figure, 150, 105 + below, min(1150.0, 1310.0 - longest), 705)
         if legend:
             caption.draw(figure)
         for start, end, colour in bands:

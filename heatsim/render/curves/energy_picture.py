@@ -1,6 +1,7 @@
 """Pictures of where heat goes: the energy balance over time, and the heat flows of a steady state."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from textwrap import fill, shorten
@@ -28,7 +29,7 @@ _NEGLIGIBLE = 1e-9
 STORED_STYLE = {"color": "black", "linewidth": 1.8}
 
 
-def draw_energy(path: Path, title: str, balance: EnergyBalance) -> None:
+def draw_energy(path: Path, title: str, balance: EnergyBalance, start: datetime | None = None) -> None:
     """Draw all terms of the energy balance over time, and beside them a table of the end that adds up.
 
     What is only rounding is named in the table. If nothing else is there, the scale is that of the rounding, which a
@@ -48,11 +49,11 @@ def draw_energy(path: Path, title: str, balance: EnergyBalance) -> None:
         if balance.only_noise:
             _add_band(upper, balance.noise / unit.size)
         upper.set_ylabel(f"Heat into the body ({unit.symbol})")
-        finish_times(upper, times, balance.times)
+        finish_times(upper, times, balance.times, start)
         upper.set_xlabel("")
         upper.tick_params(labelbottom=False)
         _draw_residual(lower, balance, marker)
-        finish_times(lower, times, balance.times)
+        finish_times(lower, times, balance.times, start)
         figure.align_ylabels()
         _add_table(figure, balance, shown, unit)
         below = [] if balance.only_noise else balance.negligible()
@@ -142,11 +143,13 @@ def _add_line(figure: Any, left: float, right: float, y: float, look: dict[str, 
     figure.add_artist(line)
 
 
-def draw_flow_curves(path: Path, title: str, curves: FlowCurves, balance: EnergyBalance) -> None:
+def draw_flow_curves(
+    path: Path, title: str, curves: FlowCurves, balance: EnergyBalance, start: datetime | None = None
+) -> None:
     """Draw heat flows over time, with the colours of the energy balance."""
     label = f"Heat flow into the body ({curves.unit.symbol})"
     styles = styles_of_flows(curves.flows, balance)
-    draw_numbers(path, title, curves.times, curves.flows, label, curves.limits, styles)
+    draw_numbers(path, title, curves.times, curves.flows, label, curves.limits, styles, start)
 
 
 def draw_flows(path: Path, title: str, found: SteadyFlows) -> None:

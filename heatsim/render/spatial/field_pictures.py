@@ -134,4 +134,4 @@ def _draw_cell(fields: Fields, path: Path) -> None:
     reader, run = fields.reader, fields.run
     values = np.array([reader.read(index).item() for index in range(len(reader))])
     over = title_of(run.title, "the one cell")
-    curves.draw_temperatures(path, over, reader.times, {"cell": values}, run.temperature_unit)
+    curves.draw_temperatures(path, over, reader.times, {"cell": values}, run.temperature_unit, start=run.start)

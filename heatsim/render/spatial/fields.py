@@ -14,6 +14,7 @@ from heatsim.grid import Grid
 from heatsim.render.choice import ISOSURFACE, MATERIAL, PLANE, SECTIONS, SLICES, SURFACE, TEMPERATURE, PictureChoice
 from heatsim.render.page.axes import describe_box
 from heatsim.render.page.caption import Caption, remarks_of
+from heatsim.render.page.dates import moment
 from heatsim.render.page.figure import title_of
 from heatsim.render.page.legend import LINE, Entry
 from heatsim.render.page.levels import MeltFront, melt_fronts
@@ -120,8 +121,8 @@ class Fields:
             return "steady state"
         if self.choice.quantity == MATERIAL:
             return "materials"
-        unit = choose_unit(TIMES, float(self.reader.times[-1]))
-        return f"t = {format_time(float(self.reader.times[index]), unit)}"
+        text = moment(float(self.reader.times[index]), float(self.reader.times[-1]), self.run.start)
+        return f"t = {text}" if self.run.start is None else text
 
     def caption(self, view: str, index: int, *remarks: str, fronts: Sequence[MeltFront] = ()) -> Caption:
         """The texts around a view of a field with some melt fronts."""

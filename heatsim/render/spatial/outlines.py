@@ -13,7 +13,9 @@ from heatsim.render.page.section_cells import SectionCells
 from heatsim.storage.vtkhdf import VOID
 
 _STROKE = 2.2  # pixels, on either side of a border
-_BETWEEN = 0.9  # pixels: the light line between two strokes, which separates them from each other and from the field
+# Pixels: the light line between two strokes and the dark one around it; one of them is visible on any field.
+_BETWEEN, _CASED = 0.9, 2.4
+_CASING = "#202020a0"
 _LIBRARY = "library:"  # begins the name of a material that has no other
 
 
@@ -80,10 +82,10 @@ def draw_outlines(axes: Any, labels: NDArray[np.uint8], names: Sequence[str], ce
             LineCollection(list(lines), colors=material_colour(number, names), linewidths=width, capstyle="projecting"),
             autolim=False,
         )
-        borders = LineCollection(
-            list(cells.at(outline.segments)), colors="white", linewidths=width * _BETWEEN / _STROKE
-        )
-        axes.add_collection(borders, autolim=False)
+        between = list(cells.at(outline.segments))
+        for colour, wide in ((_CASING, _CASED), ("white", _BETWEEN)):
+            borders = LineCollection(between, colors=colour, linewidths=width * wide / _STROKE, capstyle="projecting")
+            axes.add_collection(borders, autolim=False)
 
 
 def material_entries(

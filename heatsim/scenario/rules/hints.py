@@ -13,6 +13,7 @@ from heatsim.scenario.messages import show, show_key
 from heatsim.scenario.stored_field import StoredField
 from heatsim.scenario.tables.initial import ArrayFile
 from heatsim.scenario.tables.model import Scenario
+from heatsim.scenario.tables.time import Time
 from heatsim.scenario.values import units
 from heatsim.scenario.values.bounds import bounds
 from heatsim.scenario.values.document_quantities import Found, quantities, single_values
@@ -37,7 +38,7 @@ def hints(document: Mapping[str, Any], folder: Path, scenario: Scenario) -> list
         folder: where its relative paths start.
         scenario: what was read from the document.
     """
-    early = [] if scenario.steady else data_that_end_early(document, folder, scenario.time.end)
+    early = [] if scenario.steady else data_that_end_early(document, folder, scenario.time)
     return cold_numbers(document, folder, scenario) + early + labels_on_unequal_cells(scenario)
 
 
@@ -58,19 +59,21 @@ def labels_on_unequal_cells(scenario: Scenario) -> list[str]:
     ]
 
 
-def data_that_end_early(document: Mapping[str, Any], folder: Path, end: float) -> list[str]:
-    """Columns of CSV files that begin after the start of a run, or end before ``end`` (s).
+def data_that_end_early(document: Mapping[str, Any], folder: Path, time: Time) -> list[str]:
+    """Columns of CSV files that begin after the start of a run, or end before its end.
 
     A gap of one row is allowed, because hourly data of a day end after 23 h. Tables inside the scenario file are not
     checked.
     """
-    told = []
+    told, end = [], time.end
     for found in quantities(document, Scenario):
         if not isinstance(found.value, Mapping) or "column" not in found.value:
             continue
         table = read_time_function(found.value, found.quantity, folder)
         if not isinstance(table, Table) or table.repeat:
             continue
+        if time.start_date is not None:
+            table.count_from(time.start_date)
         key, file = show_key(found.key), show(found.value["file"])
         first, last, row = table.times[0], table.times[-1], table.times[-1] - table.times[-2]
         unit = str(found.value.get("unit", found.quantity.unit))

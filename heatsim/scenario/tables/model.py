@@ -285,6 +285,20 @@ class Scenario(BaseModel):
         return initial
 
     @model_validator(mode="after")
+    def _count_dates(self) -> "Scenario":
+        """Count dates in CSV files from the start of the run, if it has a date."""
+        start, faults = self.time.start_date, []
+        for key, function, _ in all_functions_in_time(self) if start is not None else ():
+            if isinstance(function, Table) and start is not None:
+                try:
+                    function.count_from(start)
+                except ValueError as error:
+                    faults.append(fault(str(error), key))
+        if faults:
+            refuse(faults)
+        return self
+
+    @model_validator(mode="after")
     def _turn_shapes(self) -> "Scenario":
         """Give the shapes of an axial domain their sections."""
         shaped: tuple[Shaped, ...] = (*self.regions, *self.sources)

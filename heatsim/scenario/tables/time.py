@@ -1,6 +1,7 @@
 """The table [time]: the method in time, the end, and what decides the length of the steps."""
 
 from collections.abc import Mapping
+from datetime import date, datetime
 from typing import Annotated, Any
 
 from pydantic import (
@@ -14,7 +15,8 @@ from pydantic import (
 )
 
 from heatsim.scenario.messages import fault, missing_key, show, validate_beside
-from heatsim.scenario.tables.fields import STRICT, Fraction, Method, TemperatureRate, TimeStep, Tolerance
+from heatsim.scenario.tables.fields import STRICT, Form, Fraction, Method, TemperatureRate, TimeStep, Tolerance
+from heatsim.scenario.values.csv_columns import date_of
 from heatsim.scenario.values.quantities import DURATION
 
 # The keys of [time] that set the length of steps. Only "euler" has them, and one of them makes it the default.
@@ -38,6 +40,15 @@ def _read_end(value: object, info: ValidationInfo) -> float:
         raise ValueError(missing_key(_END_EXAMPLE))
     end = DURATION.read(value)
     return 0.0 if steady else end
+
+
+def _read_start(value: object) -> str:
+    """A date as ISO text, from such a text or a date of TOML."""
+    text = value.isoformat() if isinstance(value, date) else value
+    found = date_of(text) if isinstance(text, str) else None
+    if found is None:
+        raise ValueError(f'got {show(value)}; a date is expected, as in start = "2024-01-31T00:00"')
+    return found.isoformat()
 
 
 class Time(BaseModel):
@@ -83,6 +94,28 @@ class Time(BaseModel):
     stop_below: TemperatureRate | None = Field(
         default=None, description="End the run early when no cell and no node changes faster than this between two rows"
     )
+
+    start: Annotated[str, PlainValidator(_read_start), Form('a date, such as `"2024-01-31T00:00"`')] | None = Field(
+        default=None,
+        description="Date of t = 0: pictures show dates, and dates in CSV files count from it",
+        json_schema_extra={"default": "none; dates in a CSV file count from its first row"},
+    )
+
+    @field_validator("start", mode="after")
+    @classmethod
+    def _check_start(cls, start: str | None, info: ValidationInfo) -> str | None:
+        end = (info.data or {}).get("end") or 0.0
+        if (
+            start is not None
+            and end >= (datetime.max - datetime.fromisoformat(start).replace(tzinfo=None)).total_seconds()
+        ):
+            raise ValueError(f"got {show(start)}; the run would end after the year {datetime.max.year}")
+        return start
+
+    @property
+    def start_date(self) -> datetime | None:
+        """The date of t = 0."""
+        return None if self.start is None else datetime.fromisoformat(self.start)
 
     @field_validator("tolerance", mode="after")
     @classmethod

@@ -100,11 +100,11 @@ class LongColumns(NamedTuple):
 
     Attributes:
         entries: those of each column, by the key of the scenario that names it; dates in s after the first one.
-        dates: whether the times are dates.
+        first: the first date; None if the times are numbers.
     """
 
     entries: Mapping[str, NDArray[np.float64]]
-    dates: bool
+    first: datetime | None
 
 
 def read_numbers(file: InputFile, delimiter: str, decimal: str, wanted: Mapping[str, str]) -> LongColumns | None:
@@ -151,7 +151,7 @@ def read_numbers(file: InputFile, delimiter: str, decimal: str, wanted: Mapping[
     found = {key: np.concatenate(some) for key, some in pieces.items()}
     if date is not None:
         found["time"] = (found["time"] - found["time"][0]) / 1e6
-    return LongColumns(found, date is not None) if all(np.isfinite(each).all() for each in found.values()) else None
+    return LongColumns(found, date) if all(np.isfinite(each).all() for each in found.values()) else None
 
 
 def date_of(text: str) -> datetime | None:

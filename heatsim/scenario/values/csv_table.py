@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
@@ -31,10 +32,12 @@ class CsvOrigin:
     Attributes:
         file: the file, whose first row has the names of the columns.
         keys: the other keys of the table in the scenario, except ``repeat``.
+        first: the date of time 0; None if the times are numbers.
     """
 
     file: InputFile
     keys: tuple[tuple[str, str], ...]
+    first: datetime | None = None
 
 
 def read_csv_table(
@@ -54,10 +57,10 @@ def read_csv_table(
     keys = tuple((key, str(table[key])) for key in _TEXTS if key in table)
     repeat = bool(table.get("repeat", False))
     try:
-        times, values = _read(file, keys, quantity, repeat)
+        times, values, first = _read(file, keys, quantity, repeat)
     except ChangedError as error:
         refuse([fault(f"got {show(table['file'])}; it {error}", ("file",))])
-    return times, values, repeat, CsvOrigin(file, keys)
+    return times, values, repeat, CsvOrigin(file, keys, first)
 
 
 def _check_keys(table: Mapping[str, object], folder: Path) -> InputFile:
@@ -85,18 +88,22 @@ def _check_keys(table: Mapping[str, object], folder: Path) -> InputFile:
 @lru_cache(maxsize=32)
 def _read(
     file: InputFile, keys: tuple[tuple[str, str], ...], quantity: Quantity, repeat: bool
-) -> tuple[Numbers, Numbers]:
-    """Times and values. A file with the same name and content is read once, for all runs of a study."""
+) -> tuple[Numbers, Numbers, datetime | None]:
+    """Times and values, and the date of time 0 if the times are dates.
+
+    A file with the same name and content is read once, for all runs of a study.
+    """
     given = dict(keys)
     if file.size > LONG and (found := _of_long_file(file, given, quantity, repeat)) is not None:
         return found
     columns = read_columns(file, given.get("delimiter", ","), {"time": given["time"], "column": given["column"]})
     decimal = given.get("decimal", ".")
     stamps = columns.entries["time"]
-    if date_of(stamps[0]) is not None:
+    first = date_of(stamps[0])
+    if first is not None:
         if "time_unit" in given:
             refuse([fault(f"got {show(given['time_unit'])}; dates have no unit: remove this key", ("time_unit",))])
-        times = _dates(columns)
+        times = _dates(columns, first)
     else:
         times = _numbers(columns, "time", given.get("time_unit", TIME.unit), decimal, TIME)
     values = _numbers(columns, "column", given.get("unit", quantity.unit), decimal, quantity)
@@ -107,29 +114,29 @@ def _read(
             refuse([fault(message, ("repeat",))])
     if not slopes_are_finite(times, values):
         columns.refuse("time", 0, "times are too close to each other for the change of the values")
-    return Numbers(times), Numbers(values)
+    return Numbers(times), Numbers(values), first
 
 
 def _of_long_file(
     file: InputFile, given: Mapping[str, str], quantity: Quantity, repeat: bool
-) -> tuple[Numbers, Numbers] | None:
-    """Times and values; None if there is any mistake, which then needs its line."""
+) -> tuple[Numbers, Numbers, datetime | None] | None:
+    """As :func:`_read`; None if there is any mistake, which then needs its line."""
     found = read_numbers(
         file,
         given.get("delimiter", ","),
         given.get("decimal", "."),
         {"time": given["time"], "column": given["column"]},
     )
-    if found is None or (found.dates and "time_unit" in given):
+    if found is None or (found.first is not None and "time_unit" in given):
         return None
     times, values = found.entries["time"], found.entries["column"]
-    if not found.dates:
+    if found.first is None:
         times = _converter(given.get("time_unit", TIME.unit), "time_unit", TIME)[1](times)
     values = _converter(given.get("unit", quantity.unit), "unit", quantity)[1](values)
     ordered = bool((np.diff(times) >= 0.0).all() and (times[2:] > times[:-2]).all()) and times[0] < times[-1]
     ends = [(TIME, times.min()), (TIME, times.max()), (quantity, values.min()), (quantity, values.max())]
     right = ordered and not any(kind.range_fault(float(end)) for kind, end in ends) and slopes_are_finite(times, values)
-    return (Numbers(times), Numbers(values)) if right and not (repeat and times[0] != 0.0) else None
+    return (Numbers(times), Numbers(values), found.first) if right and not (repeat and times[0] != 0.0) else None
 
 
 def _numbers(columns: CsvColumns, key: str, unit: str, decimal: str, quantity: Quantity) -> list[float]:
@@ -193,12 +200,10 @@ def _converter(
     return convert, convert_all
 
 
-def _dates(columns: CsvColumns) -> list[float]:
+def _dates(columns: CsvColumns, first: datetime) -> list[float]:
     """Times in s after the first date."""
     entries = columns.entries["time"]
     dates = [date_of(entry) for entry in entries]
-    first = dates[0]
-    assert first is not None, "the caller has read it"
     times = []
     for row, date in enumerate(dates):
         if date is None:

@@ -1,7 +1,8 @@
 """Numbers that may vary in time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from heatsim.scenario.values import units
 from heatsim.scenario.values.averages import Integral, mean_of_samples, mean_of_table
 from heatsim.scenario.values.course import course_of, first_place
 from heatsim.scenario.values.csv_table import CsvOrigin, read_csv_table
+from heatsim.scenario.values.dates import counted_from, seconds_between
 from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.function_of_time import Constant as Constant
 from heatsim.scenario.values.function_of_time import Length
@@ -178,6 +180,29 @@ class Table(TimeFunction):
             object.__setattr__(self, name, numbers)
             object.__setattr__(self, array, numbers.array)
         object.__setattr__(self, "_constant", bool((self._heights == self._heights[0]).all()))
+
+    def count_from(self, start: datetime) -> None:
+        """Count the dates of a CSV file from the start of the run, instead of from the first one; numbers stay.
+
+        Raises:
+            ValueError: the dates end before the start, or only one of them has a time zone.
+        """
+        if self.origin is None or self.origin.first is None:
+            return
+        first = self.origin.first
+        since = seconds_between(first, start)
+        try:
+            times, values = counted_from(self._nodes, self._heights, self.repeat, since)
+        except ValueError:
+            end = first + timedelta(seconds=self.times[-1])
+            raise ValueError(
+                f"its dates reach from {first.isoformat()} to {end.isoformat()}, and the run starts at "
+                f"{start.isoformat()}: change time.start, or write repeat = true"
+            ) from None
+        for name, value in (("times", times), ("values", values), ("origin", replace(self.origin, first=start))):
+            object.__setattr__(self, name, value)
+        self._known.clear()
+        self.__post_init__()
 
     @property
     def constant(self) -> bool:

@@ -91,6 +91,19 @@ def test_a_strip_conducts_with_its_true_width(tmp_path: Path, axes: str, kind: s
     assert problem(scenario).materials.layering.areas[0] == pytest.approx(laid, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("parts", "at"), [([4.0, 4.0, 1.0, 1.0], 2), ([1.0, 10.0, 1.0, 1.0], 2), ([1.0, 1.0, 4.0, 4.0], 2)]
+)
+def test_a_strip_that_another_layer_crosses_keeps_its_length(tmp_path: Path, parts: list[float], at: int) -> None:
+    """The crossing layer moves the node of the cell below it to the face of the next cell, which may be narrower."""
+    along = lengths(parts, 0.01)
+    crossing = layer("x", float(np.sum(along[:at])), None, None, 1e-9, "board")
+    body = layer("z", 0.003, None, None, 1e-5) + crossing + ENDS.format("x")
+    _, energy, _ = run(tmp_path, graded([along, [0.003] * 2, [0.001] * 6], body))
+    exact = 10.0 / 0.01 * (0.8 * 0.006 * 0.006 + 390.0 * 1e-5 * 0.006)
+    assert heat_from(energy, "x_min") == pytest.approx(exact, rel=1e-6)
+
+
 def test_heat_capacity_is_exact() -> None:
     for parts in ACROSS.values():
         widths = [lengths(of, 0.006) for of in OTHERS] + [lengths(parts, 0.004)]

@@ -254,8 +254,9 @@ class _Layout:
         lower = np.roll(lower, -1, axis=0)
         to_face = above * (1.0 - np.maximum(part - part_beside, 0.0)) * upper
         to_face_beside = below * (1.0 - np.maximum(part_beside - part, 0.0)) * lower
-        distance = (to_face + to_face_beside) / (0.5 * upper + 0.5 * lower)
-        conductance = sheet.between_nodes(place) / np.maximum(distance, 0.5)
+        # A node that another layer moves to this face leaves the half cell beyond it, which may be the narrower one.
+        distance = np.maximum(to_face + to_face_beside, 0.5 * np.minimum(upper, lower)) / (0.5 * upper + 0.5 * lower)
+        conductance = sheet.between_nodes(place) / distance
         links[np.searchsorted(faces, numbers[some])] += conductance[some] / self._face_area(sheet, place)
 
     def _widen(self, sheet: Sheet, cells: Indices, moved: Array, place: int, plain: Array, found: Array) -> None:

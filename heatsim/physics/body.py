@@ -32,7 +32,7 @@ from heatsim.physics.layers.unlayered import Unlayered
 from heatsim.physics.matter.enthalpy import tabulate
 from heatsim.physics.matter.material_numbers import VOID, MaterialNumbers
 from heatsim.physics.operator.fixed_surfaces import FixedSurfaces
-from heatsim.physics.operator.gap_links import refuse_unknown_ranges, with_gaps
+from heatsim.physics.operator.gap_links import with_gaps
 from heatsim.physics.operator.rooms import numbers_towards_void, with_rooms
 from heatsim.physics.operator.surface_powers import with_areas
 from heatsim.physics.operator.values_in_space import is_in_space, with_values_in_space
@@ -223,13 +223,12 @@ def _gap_laws(start: InitialField, boundary: Boundary, materials: CellTypes) -> 
     """The laws of contacts over the temperatures that can occur."""
     scenario = boundary.scenario
     occurring = Occurring.in_run(scenario, start, boundary, materials)
-    hottest, end = temperature_range.HOTTEST, scenario.time.end
     laws = tuple(
-        GapLaw.of(number, contact, occurring.low, occurring.high, end)
+        GapLaw.of(number, contact, occurring.low, occurring.high, scenario.time.end)
         for number, contact in enumerate(scenario.contacts)
         if contact.constant_resistance is None
     )
-    refuse_unknown_ranges(boundary, laws, hottest, "which sources, beams and fluxes could cause if no heat flowed away")
+    temperature_range.check(scenario, occurring, laws)
     return laws
 
 

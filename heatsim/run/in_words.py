@@ -18,10 +18,8 @@ from heatsim.scenario import (
     Face,
     Flux,
     Formula,
-    GapFormula,
     Insulated,
     MaterialFormula,
-    MaterialFunction,
     Node,
     NodeTemperature,
     Periodic,
@@ -91,11 +89,7 @@ def in_time(function: TimeFunction, number: Number, unit: str, end: float) -> st
     match function:
         case Constant(value=value):
             return f"{number(value)} {unit}".rstrip().replace("-", "−")
-        case (
-            SpaceFormula(expression=expression)
-            | SurfaceFormula(expression=expression)
-            | GapFormula(expression=expression)
-        ):
+        case SpaceFormula(expression=expression) | SurfaceFormula(expression=expression):
             return _short(expression.text)
         case NodeTemperature(node=node):
             return f'node "{node}"'
@@ -178,17 +172,13 @@ def source_in_words(source: Source, end: float) -> str:
 
 def contact_in_words(contact: Contact, end: float) -> str:
     """What resists heat at a contact, or lets it through."""
-    if contact.gap is not None:
-        filling = contact.gap.conductivity
-        of = "a table in T" if isinstance(filling, MaterialFunction) else f"{plain(filling, 6)} W/(m K)"
-        of = _short(filling.expression.text) if isinstance(filling, MaterialFormula) else of
-        words = f"gap of {length(contact.gap.width)}, conductivity {of}"
-        if contact.gap.emissivities is not None:
-            words += f", emissivities {' and '.join(plain(each, 4) for each in contact.gap.emissivities)}"
-        return words
-    if contact.conductance is not None:
-        return f"conductance {in_time(contact.conductance, _plain, 'W/(m² K)', end)}"
-    return f"{contact.resistance:.6g} m² K/W"
+    law, gap = contact.law, contact.gap
+    if law is None:
+        return f"{contact.resistance:.6g} m² K/W"
+    if gap is None:
+        return f"conductance {in_time(law, _plain, 'W/(m² K)', end)}"
+    words = f"gap of {length(gap.width)}, conductivity {in_time(law, _plain, 'W/(m K)', end)}"
+    return words if gap.emissivities is None else f"{words}, emissivities {' and '.join(map(_plain, gap.emissivities))}"
 
 
 def density_in_words(density: object) -> str:

@@ -34,7 +34,6 @@ from heatsim.scenario.tables.solver import Solver
 from heatsim.scenario.tables.sources import Beam, Source
 from heatsim.scenario.tables.time import ADAPTIVE, Time
 from heatsim.scenario.values.expressions import Expression
-from heatsim.scenario.values.gapfunction import GapFormula
 from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
 from heatsim.scenario.values.nodetemperature import NodeTemperature
 from heatsim.scenario.values.surfacefunction import SurfaceFormula, SurfaceTable
@@ -63,7 +62,6 @@ __all__ = [
     "Face",
     "Flux",
     "Formula",
-    "GapFormula",
     "ImageFile",
     "Initial",
     "Insulated",

@@ -14,7 +14,7 @@ from problem_text import problem
 
 import heatsim
 from heatsim.errors import HeatsimError, Interrupted, ScenarioError
-from heatsim.physics.conditions.gap_laws import GapLaw, GapLinks, append_gaps
+from heatsim.physics.conditions.gap_laws import GapLaw, GapLinks, enter_gaps
 from heatsim.physics.readings.contact_links import contact_links, flow_through
 from heatsim.scenario import parse
 
@@ -173,7 +173,7 @@ def test_surfaces_are_those_of_bisection() -> None:
     random = np.random.default_rng(5)
     law = _law("conductance = { temperatures = [300.0, 400.0, 401.0, 900.0], values = [5.0, 500.0, 480.0, 2.0] }")
     law = GapLaw(0, law.function, 1.0, 3e-8, 200.0, 1000.0, 1.0)
-    table = append_gaps(np.zeros((1, 3, 6)), [law], np.zeros(1), 300.0)[0]
+    table = enter_gaps(np.zeros((1, 4, 6)), 3, [law], np.zeros(1), 300.0)[0]
     count = 2000
     below, above = random.uniform(-100.0, 700.0, (2, count))
     low = np.exp(random.uniform(np.log(1e-6), np.log(1e-2), count))

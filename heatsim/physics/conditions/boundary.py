@@ -4,7 +4,7 @@ A condition is six numbers, which may vary in time: :mod:`heatsim.physics.condit
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +14,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.conditions.condition_numbers import largest_film, largest_radiating_film, numbers_of
 from heatsim.physics.conditions.condition_terms import NOTHING, Condition, Functions, ambient_of_law, time_functions
-from heatsim.physics.conditions.gap_laws import GapLaw, append_gaps
+from heatsim.physics.conditions.gap_laws import GapLaw, enter_gaps
 from heatsim.physics.conditions.mixed_cells import MIXED, Maps, MixedCells, lay_out
 from heatsim.physics.conditions.surface_balance import AMBIENT, NUMBERS, SURROUNDINGS
 from heatsim.physics.conditions.surface_laws import LawTables, Rise, SurfaceLaw
@@ -238,8 +238,10 @@ class Boundary:
         rows[..., AMBIENT] -= reference
         rows[..., SURROUNDINGS] -= reference
         self.take_nodes(rows, reference)
-        with_laws = self._law_tables.append_to(rows, times, means, physical)
-        return append_gaps(with_laws, self.gaps, times, reference), physical
+        if self.gaps:
+            rows = np.pad(rows, ((0, 0), (0, len(self.gaps)), (0, 0)))
+        rows = self._law_tables.append_to(rows, times, means, physical)
+        return enter_gaps(rows, self.first_gap, self.gaps, times, reference), physical
 
     def take_nodes(self, rows: Array, reference: float) -> None:
         """Enter the present temperatures of nodes into rows of :meth:`rows`."""
@@ -333,10 +335,10 @@ class Boundary:
         """The number of rows of six numbers: of conditions and of tables."""
         return int(self.unchecked_rows(0.0).shape[0])
 
-    @cached_property
+    @property
     def first_gap(self) -> int:
         """The number of the row of the first law of a gap."""
-        return int(replace(self, gaps=()).row_count) if self.gaps else self.row_count
+        return len(self.conditions)
 
     @cached_property
     def _functions(self) -> "tuple[Functions, ...]":

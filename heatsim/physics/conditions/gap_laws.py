@@ -14,7 +14,8 @@ with the resistances r_a and r_b. With the ratio w of the smooth to the voxel ar
 Newton's method finds f in [0, 1] from 0 on, with bisection where a step leaves the bracket. g falls everywhere
 where :meth:`GapLaw.steepest` finds nothing, so there is one f. Both cells calculate the same q.
 
-In the rows of conditions the laws stand behind all conditions and their tables, one row each, then their tables:
+In the rows of conditions the laws stand behind all conditions, one row each; their tables stand behind those of
+surfaces (:func:`heatsim.physics.conditions.surface_laws.rows_with_tables`):
 
     film: number of nodes       flux, emission: where conductances and nodes begin, from the row's first number
     surroundings: E
@@ -23,7 +24,7 @@ In the rows of conditions the laws stand behind all conditions and their tables,
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, inf
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,17 +39,20 @@ from heatsim.physics.conditions.surface_balance import (
     STEFAN_BOLTZMANN,
     SURROUNDINGS,
 )
+from heatsim.physics.conditions.surface_laws import STEEPEST, Rise, rows_with_tables
 from heatsim.scenario import Contact, TimeFunction
-from heatsim.scenario.values.gapfunction import Conducting, courses, follows, moments, temperature_nodes, values_at
-from heatsim.scenario.values.quantities import CONDUCTIVITY, CONTACT_CONDUCTANCE, LARGEST
+from heatsim.scenario.values.course import refined
+from heatsim.scenario.values.quantities import LARGEST
+from heatsim.scenario.values.surfacefunction import SurfaceFunction
 
 Array = NDArray[np.float64]
 
 STEPS = 60  # of Newton's method and of bisection
 SETTLED = {np.dtype("float32"): 1e-6, np.dtype("float64"): 1e-13}  # a change of f, in parts of f
-STEEPEST = 0.99  # of what a law may change by: above it roundings in float32 count
 # A straight line may differ from an expression by the first, in parts of its largest value; the most nodes.
 _EXACT, _MOST = 1e-7, 1025
+# The most moments at which values are looked at, and temperatures between which they are smooth; parts between nodes.
+_TIMES, _FEW, _PARTS = 256, 16, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +61,7 @@ class GapLaw:
 
     Attributes:
         number: of the contact in the scenario.
-        function: a conductance, or what fills a gap conducts: over T in K, or over t in s.
+        function: a conductance, or what fills a gap conducts: at T in K, or over t in s.
         width: of the gap in m; 1 for a conductance.
         emission: E in W/(m² K⁴).
         low, high: between which temperatures in K surfaces can be; the second is infinite if nothing bounds it.
@@ -65,7 +69,7 @@ class GapLaw:
     """
 
     number: int
-    function: Conducting
+    function: TimeFunction
     width: float
     emission: float
     low: float
@@ -75,65 +79,66 @@ class GapLaw:
     @classmethod
     def of(cls, number: int, contact: Contact, low: float, high: float, end: float) -> "GapLaw":
         """The law of a contact that has no constant resistance."""
+        assert contact.law is not None
+        width, factor = (1.0, 0.0) if contact.gap is None else (contact.gap.width, contact.gap.exchange_factor)
         low, high = contact.temperature_range or (low, high)
-        if contact.gap is None:
-            assert contact.conductance is not None
-            return cls(number, contact.conductance, 1.0, 0.0, low, high, end)
-        emission = STEFAN_BOLTZMANN * contact.gap.exchange_factor
-        return cls(number, contact.gap.conductivity, contact.gap.width, emission, low, high, end)
+        return cls(number, contact.law, width, STEFAN_BOLTZMANN * factor, low, high, end)
 
     @property
     def constant(self) -> bool:
         """Whether it does not change in time."""
         return not self.courses
 
+    @property
+    def _top(self) -> float:
+        """The highest temperature in K of the table."""
+        return max(self.low + 1.0, self.high if self.high < inf else self.low + 1.0)
+
     @cached_property
     def courses(self) -> list[TimeFunction]:
-        """What changes in time, at some temperatures."""
-        return courses(self.function, self.low, self.high, self.end)
+        """What changes in time, at the lowest, the middle and the highest temperature."""
+        some, of = [self.function], self.function
+        if isinstance(of, SurfaceFunction):
+            some = [of.course(T, self.end) for T in (self.low, 0.5 * (self.low + self._top), self._top)]
+        return [course for course in some if not course.constant]
+
+    @cached_property
+    def moments(self) -> Array:
+        """Times in s from 0 to the end, between which values rise or fall at the temperatures of :attr:`courses`."""
+        found = [refined(course.nodes(self.end), _PARTS) for course in self.courses]
+        return _some(np.unique(np.concatenate(([0.0, self.end], *found))), _TIMES)
 
     @cached_property
     def nodes(self) -> Array:
         """The nodes of the table in K, at least two."""
-        high = max(self.low + 1.0, self.high if self.high < inf else self.low + 1.0)
-        nodes = temperature_nodes(self.function, self.low, high, self.end)
-        if not follows(self.function):
-            return nodes if len(nodes) > 1 else np.append(nodes, nodes[-1] + 1.0)
-        times = np.array([0.0, 0.5 * self.end, self.end])
+        if not isinstance(self.function, SurfaceFunction):
+            return np.array([self.low, self._top])
+        jumps = [course.jumps(self.end) for course in self.courses]
+        ends = np.unique(np.concatenate(([0.0, self.end], *(of for of in jumps if of is not None))))
+        # Between jumps in time the same temperatures matter.
+        times = _some(np.append(0.5 * (ends[1:] + ends[:-1]), [0.0, self.end]), _FEW)
+        nodes = self.function.temperatures(self.low, self._top, times)
         while len(nodes) < _MOST:
             middles = 0.5 * (nodes[1:] + nodes[:-1])
-            values = values_at(self.function, nodes, times)
-            missed = abs(values_at(self.function, middles, times) - 0.5 * (values[:, 1:] + values[:, :-1]))
+            values = self.conductances(self.moments, nodes)
+            missed = abs(self.conductances(self.moments, middles) - 0.5 * (values[:, 1:] + values[:, :-1])).max(axis=0)
             with np.errstate(invalid="ignore"):
-                coarse = (missed > _EXACT * abs(values).max()).any(axis=0) & (np.diff(nodes) > 1e-9 * high)
+                coarse = (missed > _EXACT * abs(values).max()) & (np.diff(nodes) > 1e-9 * self._top)
             if not coarse.any():
                 break
-            nodes = np.union1d(nodes, middles[np.argsort(-missed.max(axis=0) * coarse)][: min(coarse.sum(), _MOST)])
+            nodes = np.union1d(nodes, middles[np.argsort(-missed * coarse)][: min(coarse.sum(), _MOST)])
         return nodes
 
-    def conductances(self, times: Array) -> Array:
-        """H in W/(m² K) at the nodes at times in s, shape (times, nodes)."""
-        return np.asarray(values_at(self.function, self.nodes, times) / self.width)
+    def conductances(self, times: Array, T: Array | None = None) -> Array:
+        """H in W/(m² K) at times in s and temperatures in K, or at the nodes, shape (times, temperatures)."""
+        T, of = self.nodes if T is None else T, self.function
+        found = of.of(T, times[:, None]) if isinstance(of, SurfaceFunction) else of.at(times)[:, None]
+        return np.asarray(np.broadcast_to(found, (len(times), len(T))) / self.width)
 
     @cached_property
-    def _extremes(self) -> tuple[Array, Array]:
-        """The smallest and the largest H at each node during the run in W/(m² K)."""
-        found = self.conductances(moments(self.function, self.low, self.high, self.end))
-        return found.min(axis=0), found.max(axis=0)
-
-    def fault(self) -> str | None:
-        """What to say about a value that is not allowed; None if there is none."""
-        quantity = CONDUCTIVITY if self.width != 1.0 else CONTACT_CONDUCTANCE
-        times = moments(self.function, self.low, self.high, self.end)
-        values = values_at(self.function, self.nodes, times)
-        with np.errstate(invalid="ignore"):
-            wrong = np.argwhere(~((values >= 0.0) & (values <= LARGEST)))
-        if not len(wrong):
-            return None
-        time, node = wrong[0]
-        value = float(values[time, node])
-        when = "" if self.constant else f" at t = {float(times[time])!r} s"
-        return f"is {value!r} at {float(self.nodes[node])!r} K{when}; {quantity.range_fault(value)}"
+    def _during(self) -> Array:
+        """H at the moments and nodes."""
+        return self.conductances(self.moments)
 
     def _half_differences(self, high: float) -> Array:
         """Half of the largest |T1 − T2| in K on each segment, at its middle temperature."""
@@ -142,57 +147,54 @@ class GapLaw:
 
     def _slopes(self) -> Array:
         """The largest |dH/dT| on each segment in W/(m² K²)."""
-        found = self.conductances(moments(self.function, self.low, self.high, self.end))
-        return np.asarray(abs(np.diff(found, axis=1)).max(axis=0) / np.diff(self.nodes))
+        return np.asarray(abs(np.diff(self._during, axis=1)).max(axis=0) / np.diff(self.nodes))
 
     @property
     def largest(self) -> float:
         """The largest ∂Q/∂T1 and Q/D between surfaces of the temperatures that can occur, in W/(m² K)."""
-        _, most = self._extremes
+        most = self._during.max(axis=0)
         inside = np.minimum(np.maximum(most[1:], most[:-1]), LARGEST)
         if not np.isfinite(self.high):
             return inf if self.emission > 0.0 or self._slopes().any() else float(inside.max())
         bending = inside + self._slopes() * self._half_differences(self.high)
         return float(bending.max()) + 4.0 * self.emission * self.high**3
 
-    def steepest(self, whole: float, uneven: float, ratio: float) -> tuple[float, float, float] | None:
-        """Where the surfaces would have several temperatures; None if nowhere.
+    def steepest(self, whole: float, uneven: float, ratio: float) -> Rise | None:
+        """Where the surfaces would have several temperatures, with |dH/dT| in W/(m² K²); None if nowhere.
 
         Args:
             whole: the smallest r_a + r_b of its links in m² K/W.
             uneven: the largest |r_a − r_b|.
             ratio: the largest ratio of smooth to voxel area.
-
-        Returns:
-            |dH/dT| in W/(m² K²), and the ends of its segment in K.
         """
-        least, _ = self._extremes
+        least, slopes = self._during.min(axis=0), self._slopes()
         high = self.high if np.isfinite(self.high) else float(self.nodes[-1])
-        slopes = self._slopes()
         room = 1.0 / ratio + whole * np.minimum(least[1:], least[:-1])
         left = STEEPEST * room - uneven * self._half_differences(high) * slopes
         place = int(left.argmin())
         if left[place] >= 0.0:
             return None
-        return float(slopes[place]), float(self.nodes[place]), float(self.nodes[place + 1])
+        return Rise(float(slopes[place]), float(self.nodes[place]), float(self.nodes[place + 1]))
 
 
-def append_gaps(rows: Array, laws: Sequence[GapLaw], times: Array, reference: float) -> Array:
-    """Rows of conditions at times in s with the laws behind them; ``reference``: that of their temperatures in K."""
+def _some(times: Array, most: int) -> Array:
+    """At most ``most`` of some times, evenly chosen."""
+    return times[np.unique(np.linspace(0, len(times) - 1, most).astype(np.intp))]
+
+
+def enter_gaps(rows: Array, first: int, laws: Sequence[GapLaw], times: Array, reference: float) -> Array:
+    """Rows of conditions at times in s with the laws from row ``first`` on, and their tables behind all rows.
+
+    ``reference``: that of their temperatures in K.
+    """
     if not laws:
         return rows
-    count, rooms = rows.shape[1], [ceil(len(law.nodes) / NUMBERS) for law in laws]
-    found = np.zeros((len(rows), count + len(laws) + 2 * sum(rooms), NUMBERS))
-    found[:, :count] = rows
-    flat, place = found.reshape(len(rows), -1), count + len(laws)
-    for number, (law, room) in enumerate(zip(laws, rooms, strict=True), start=count):
-        nodes, conductances = NUMBERS * place, NUMBERS * (place + room)
-        flat[:, nodes : nodes + len(law.nodes)] = law.nodes - reference
-        flat[:, conductances : conductances + len(law.nodes)] = law.conductances(times)
-        row = found[:, number]
+    tables = [table for law in laws for table in (law.nodes[None] - reference, law.conductances(times))]
+    found, places = rows_with_tables(rows, tables)
+    for number, law in enumerate(laws):
+        row, own = found[:, first + number], NUMBERS * (first + number)
         row[:, FILM], row[:, SURROUNDINGS], row[:, FREE] = len(law.nodes), law.emission, 1.0
-        row[:, EMISSION], row[:, FLUX] = nodes - NUMBERS * number, conductances - NUMBERS * number
-        place += 2 * room
+        row[:, EMISSION], row[:, FLUX] = places[2 * number] - own, places[2 * number + 1] - own
     return found
 
 

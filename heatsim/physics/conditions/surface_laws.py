@@ -51,6 +51,9 @@ _FARTHEST = 1e4  # K: distance of the last node above it
 _GROWTH = 1.02  # of the distance from node to node
 # Ambient temperatures at which tables are looked at: for slopes that stability needs, and for others.
 _MANY, _FEW, _AT_ONCE = 1024, 64, 256
+# Of what a law may change by. Above it roundings in float32 count, and a small change of the cell moves the surface a
+# hundred times as far.
+STEEPEST = 0.99
 _ROUNDING = 1e-13  # of a heat flux, relative
 _WIDEST, _WIDE_FROM = 2.0, 1500.0  # K: the widest step of nodes up to this distance
 
@@ -274,20 +277,28 @@ def append_tables(rows: Array, numbers: Sequence[int], nodes: Array, fluxes: Seq
     """
     if not numbers:
         return rows
-    count = rows.shape[1]
-    room = ceil(len(nodes) / NUMBERS)
-    found = np.zeros((len(rows), count + room * (1 + len(numbers)), NUMBERS))
-    found[:, :count] = rows
-    flat = found.reshape(len(rows), -1)
-    flat[:, NUMBERS * count :][:, : len(nodes)] = nodes
-    for place, (number, flux) in enumerate(zip(numbers, fluxes, strict=True)):
-        first = NUMBERS * (count + room * (1 + place))
-        flat[:, first : first + len(nodes)] = flux
+    found, (at_nodes, *places) = rows_with_tables(rows, [nodes[None], *fluxes])
+    for number, place in zip(numbers, places, strict=True):
         row = found[:, number]
         row[:, FILM], row[:, FREE] = len(nodes), LAW
-        row[:, FLUX] = first - NUMBERS * number
-        row[:, EMISSION] = NUMBERS * (count - number)
+        row[:, FLUX], row[:, EMISSION] = place - NUMBERS * number, at_nodes - NUMBERS * number
     return found
+
+
+def rows_with_tables(rows: Array, tables: Sequence[Array]) -> tuple[Array, list[int]]:
+    """Rows of conditions with tables behind them, each from the start of a row on; and where these begin.
+
+    Args:
+        rows: shape (n, rows, 6).
+        tables: each of shape (n or 1, its numbers).
+    """
+    first = np.cumsum([rows.shape[1], *(ceil(table.shape[1] / NUMBERS) for table in tables)])
+    found = np.zeros((len(rows), int(first[-1]), NUMBERS))
+    found[:, : rows.shape[1]] = rows
+    flat, places = found.reshape(len(rows), -1), (NUMBERS * first[:-1]).tolist()
+    for place, table in zip(places, tables, strict=True):
+        flat[:, place : place + table.shape[1]] = table
+    return found, places
 
 
 class SurfaceConditions:

@@ -9,7 +9,9 @@ the whole range, or the user sets a temperature_range.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf, pi
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from heatsim.physics.cells.cell_heat import WIDEST, extreme_densities
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.condition_terms import NOTHING, time_functions
+from heatsim.physics.conditions.gap_laws import GapLaw
 from heatsim.physics.estimates.initial import InitialField
 from heatsim.physics.sources.sources import Sources
 from heatsim.physics.time.time_steps import INSTANT
@@ -27,7 +30,8 @@ from heatsim.physics.time.tolerance import DEFAULT_PART, LEAST_DEFAULT
 from heatsim.scenario import Material, MaterialFunction, MaterialTable, Node, Scenario, Source, TimeFunction
 from heatsim.scenario.tables.materials import largest
 from heatsim.scenario.values.course import first_place
-from heatsim.scenario.values.quantities import Quantity
+from heatsim.scenario.values.quantities import CONDUCTIVITY, CONTACT_CONDUCTANCE, Quantity
+from heatsim.scenario.values.surfacefunction import SurfaceFormula
 
 Array = NDArray[np.float64]
 
@@ -110,57 +114,81 @@ def beyond_cells(conditions: Boundary) -> tuple[float, float]:
     return (0.0 if any(low < 0.0 for low, _ in extremes) else inf), (inf if heated else -inf)
 
 
-def check(scenario: Scenario, occurring: Occurring) -> None:
-    """Check that expressions of materials are valid in the whole range.
+def check(scenario: Scenario, occurring: Occurring, laws: Sequence[GapLaw] = ()) -> None:
+    """Check that expressions of materials, or else of the laws of contacts, are valid in the whole range.
 
     Raises:
         ScenarioError: an expression is not; the message says at which temperature, and what to do.
     """
-    problems = []
+    found = list(_faults_of_laws(scenario, occurring, laws) if laws else _faults_of_materials(scenario, occurring))
+    if found:
+        raise ScenarioError(scenario.path, found)
+
+
+def _faults_of_materials(scenario: Scenario, occurring: Occurring) -> Iterator[Mistake]:
     for name, material in scenario.palette:
         if material is None:
             continue
         place = "material" if scenario.material is not None else f"materials.{name}"
         low, high = material.temperature_range or (occurring.low, occurring.high)
-        why = _why(occurring, material)
         for key, formula, quantity in material.formulas:
-            nodes, wrong = formula.nodes(low, min(high, HOTTEST)), _is_wrong(formula, quantity)
-            T = first_place(nodes, [wrong(node) for node in nodes.tolist()], wrong)
-            if T is not None:
-                number = float(formula.at(T))
-                value = f"is {number!r} at {T!r} K, {why}; {quantity.range_fault(number)}"
-                problems.append(Mistake(f"{place}.{key}", f"{value}; {_advice(material)}"))
-            elif high > HOTTEST:
-                if high == inf:
-                    text = (
-                        "must be valid at all high temperatures, because nothing limits what sources and fluxes cause"
-                    )
-                else:
-                    text = f"must be valid up to {high:.6g} K, {why}"
-                problems.append(Mistake(f"{place}.{key}", f"{text}; {_advice(material)}"))
-    if problems:
-        raise ScenarioError(scenario.path, problems)
+            nodes = formula.nodes(low, min(high, HOTTEST))
+            message = _fault(occurring, formula.at, nodes, quantity, high, material.temperature_range is not None)
+            if message is not None:
+                yield Mistake(f"{place}.{key}", message)
 
 
-def _is_wrong(formula: MaterialFunction, quantity: Quantity) -> Callable[[float], bool]:
-    return lambda T: quantity.range_fault(float(formula.at(T))) is not None
+def _faults_of_laws(scenario: Scenario, occurring: Occurring, laws: Sequence[GapLaw]) -> Iterator[Mistake]:
+    for law in laws:
+        contact, function = scenario.contacts[law.number], law.function
+        if isinstance(function, SurfaceFormula):
+            known, moments = contact.temperature_range is not None, law.moments if law.courses else law.moments[:1]
+            key, quantity = ("conductance", CONTACT_CONDUCTANCE)
+            if contact.gap is not None:
+                key, quantity = ("gap.conductivity", CONDUCTIVITY)
+            for time in moments.tolist():
+                at = partial(function.of, other=time)
+                message = _fault(occurring, at, law.nodes, quantity, law.high, known, time if law.courses else None)
+                if message is not None:
+                    yield Mistake(f"contacts.{law.number}.{key}", message)
+                    break
 
 
-def _why(occurring: Occurring, material: Material) -> str:
-    if material.temperature_range is not None:
-        return "which lies in its temperature_range"
-    if occurring.heated or occurring.cooled:
-        return "which sources, beams and fluxes could cause if no heat flowed away"
-    return "which the initial field or the surroundings cause"
+def _fault(
+    occurring: Occurring,
+    at: Callable[[Any], Array],
+    nodes: Array,
+    quantity: Quantity,
+    high: float,
+    known: bool,
+    time: float | None = None,
+) -> str | None:
+    """What is wrong with an expression from the first of some nodes up to ``high`` (K); None if nothing is.
 
+    ``at`` gives its values, at a ``time`` in s if they change; ``known``: whether it has a temperature_range.
+    """
+    why, advice = "which the initial field or the surroundings cause", "narrow the temperature_range"
+    if known:
+        why = "which lies in its temperature_range"
+    elif occurring.heated or occurring.cooled:
+        why = "which sources, beams and fluxes could cause if no heat flowed away"
+    if not known:
+        advice = (
+            "set temperature_range = [lowest, highest] to the range in which the expression holds (it is constant "
+            "beyond), or use a table { temperatures = […], values = […] }"
+        )
 
-def _advice(material: Material) -> str:
-    if material.temperature_range is not None:
-        return "narrow the temperature_range"
-    return (
-        "set temperature_range = [lowest, highest] to the range in which the expression holds (it is constant beyond), "
-        "or use a table { temperatures = […], values = […] }"
-    )
+    def wrong(T: float) -> bool:
+        return quantity.range_fault(float(at(T))) is not None
+
+    T = first_place(nodes, [quantity.range_fault(value) is not None for value in at(nodes).tolist()], wrong)
+    if T is not None:
+        number, when = float(at(T)), "" if time is None else f" and t = {time!r} s"
+        return f"is {number!r} at {T!r} K{when}, {why}; {quantity.range_fault(number)}; {advice}"
+    if high == inf:
+        text = "must be valid at all high temperatures, because nothing limits what sources and fluxes cause"
+        return f"{text}; {advice}"
+    return f"must be valid up to {high:.6g} K, {why}; {advice}" if high > HOTTEST else None
 
 
 def surrounding(conditions: Boundary, end: float) -> Iterator[float]:

@@ -16,7 +16,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.cells.cell_heat import HeatedCells
 from heatsim.physics.cells.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.conditions.boundary import Boundary
-from heatsim.physics.conditions.gap_laws import GapLaw, GapLinks
+from heatsim.physics.conditions.gap_laws import GapLinks
 from heatsim.physics.conditions.surface_balance import NUMBERS
 from heatsim.physics.geometry.cell_faces import between, cells_beside
 from heatsim.scenario.values.quantities import LARGEST
@@ -225,35 +225,3 @@ def neighbours(cells: Indices, sides: NDArray[Any], shape: Sequence[int]) -> Ind
     counts = np.array(shape)[sides // 2]
     place = cells // strides % counts
     return np.asarray(cells + ((place + 2 * (sides % 2) - 1) % counts - place) * strides)
-
-
-def refuse_unknown_ranges(boundary: Boundary, laws: Sequence[GapLaw], hottest: float, why: str) -> None:
-    """Check that laws are possible at all temperatures that can occur.
-
-    Args:
-        boundary: the conditions.
-        laws: those of contacts.
-        hottest: the temperature in K up to which expressions are tabulated.
-        why: why temperatures can occur, for messages.
-
-    Raises:
-        ScenarioError: a law is not; the message says at which temperature, and what to do.
-    """
-    mistakes = []
-    for law in laws:
-        contact = boundary.scenario.contacts[law.number]
-        key = f"contacts.{law.number}.{'conductance' if contact.gap is None else 'gap.conductivity'}"
-        known = contact.temperature_range is not None
-        advice = (
-            "narrow the temperature_range"
-            if known
-            else "set temperature_range = [lowest, highest] of the contact to the range in which the expression holds "
-            "(it is constant beyond), or use a table { temperatures = […], values = […] }"
-        )
-        fault = law.fault()
-        if fault is not None:
-            mistakes.append(Mistake(key, f"{fault}; {advice}"))
-        elif contact.has_formula and not known and law.high > hottest:
-            mistakes.append(Mistake(key, f"must be valid at all temperatures above {law.low:.6g} K, {why}; {advice}"))
-    if mistakes:
-        raise ScenarioError(boundary.scenario.path, mistakes)

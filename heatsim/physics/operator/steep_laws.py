@@ -14,10 +14,8 @@ import numpy as np
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.conditions.surface_laws import STEEPEST
 from heatsim.physics.operator.boundary_faces import boundary_faces
-
-# Of K. Above it roundings in float32 count, and a small change of the cell moves the surface a hundred times as far.
-STEEPEST = 0.99
 
 
 @dataclass(frozen=True, order=True)

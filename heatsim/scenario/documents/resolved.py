@@ -21,7 +21,6 @@ from heatsim.scenario.tables.surfaces import RegionSurface
 from heatsim.scenario.tables.time import KEYS_OF_EULER
 from heatsim.scenario.values.csv_table import CsvOrigin
 from heatsim.scenario.values.expressions import Expression
-from heatsim.scenario.values.gapfunction import GapFormula
 from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialTable, Orthotropic
 from heatsim.scenario.values.nodetemperature import AT, NODE, NodeTemperature
 from heatsim.scenario.values.surfacefunction import SurfaceFormula, SurfaceTable
@@ -210,10 +209,7 @@ def _plain_in_time(function: TimeFunction, copies: Mapping[Path, str]) -> Any:
         case Constant(value=value):
             return value
         case (
-            Formula(expression=expression)
-            | SpaceFormula(expression=expression)
-            | SurfaceFormula(expression=expression)
-            | GapFormula(expression=expression)
+            Formula(expression=expression) | SpaceFormula(expression=expression) | SurfaceFormula(expression=expression)
         ):
             return expression.text
         case SurfaceTable(table=table):

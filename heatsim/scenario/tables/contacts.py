@@ -18,10 +18,10 @@ from heatsim.scenario.tables.fields import (
 )
 from heatsim.scenario.tables.library import is_of_library, properties_of
 from heatsim.scenario.tables.materials import read_material_name
-from heatsim.scenario.values.gapfunction import GapFormula
-from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialFunction, read_material_function
+from heatsim.scenario.values.materialfunction import MaterialFunction, read_material_function
 from heatsim.scenario.values.quantities import CONDUCTIVITY, GAP_EMISSIVITY, LARGEST
-from heatsim.scenario.values.timefunction import Constant
+from heatsim.scenario.values.surfacefunction import SurfaceFormula, at_surface
+from heatsim.scenario.values.timefunction import Constant, TimeFunction
 
 
 def read_between(value: object) -> tuple[str, str]:
@@ -167,17 +167,17 @@ class Contact(BaseModel):
     @property
     def has_formula(self) -> bool:
         """Whether it has an expression in T."""
-        of_gap = self.gap is not None and isinstance(self.gap.conductivity, MaterialFormula)
-        return of_gap or isinstance(self.conductance, GapFormula)
+        return isinstance(self.law, SurfaceFormula)
+
+    @property
+    def law(self) -> TimeFunction | None:
+        """Its conductance in W/(m² K), or the conductivity of what fills its gap in W/(m K); None if neither."""
+        return self.conductance if self.gap is None else at_surface(self.gap.conductivity)
 
     @property
     def constant_resistance(self) -> float | None:
         """Its resistance in m² K/W if that never changes; None if it depends on temperatures or on time."""
-        conductance: float | None = None
-        if self.resistance is not None:
+        radiates = self.gap is not None and self.gap.emissivities is not None
+        if radiates or not isinstance(law := self.law, Constant):
             return self.resistance
-        if isinstance(self.conductance, Constant):
-            conductance = self.conductance.value
-        elif self.gap is not None and self.gap.emissivities is None and isinstance(self.gap.conductivity, float):
-            conductance = self.gap.conductivity / self.gap.width
-        return None if conductance is None else 1.0 / max(conductance, 1.0 / LARGEST)
+        return 1.0 / max(law.value / (1.0 if self.gap is None else self.gap.width), 1.0 / LARGEST)

@@ -14,7 +14,6 @@ from heatsim.scenario.tables.initial import ArrayFile, ImageFile, read_initial
 from heatsim.scenario.values import units
 from heatsim.scenario.values.densities import read_density, read_distribution
 from heatsim.scenario.values.expressions import Expression
-from heatsim.scenario.values.gapfunction import read_gap_conductance
 from heatsim.scenario.values.materialfunction import MaterialFunction
 from heatsim.scenario.values.nodetemperature import AT, NODE, NodeTemperature
 from heatsim.scenario.values.quantities import (
@@ -169,16 +168,9 @@ def _read_ambient(value: object, info: ValidationInfo) -> TimeFunction:
     return NodeTemperature(found[NODE], found[AT])
 
 
-def _at_surface(quantity: Quantity) -> PlainValidator:
+def _at_surface(quantity: Quantity, *, of_contact: bool = False) -> PlainValidator:
     def read(value: object, info: ValidationInfo) -> TimeFunction:
-        return read_surface_value(value, quantity, folder_of(info))
-
-    return PlainValidator(read)
-
-
-def _of_contact(quantity: Quantity) -> PlainValidator:
-    def read(value: object, info: ValidationInfo) -> TimeFunction:
-        return read_gap_conductance(value, quantity, folder_of(info))
+        return read_surface_value(value, quantity, folder_of(info), of_contact=of_contact)
 
     return PlainValidator(read)
 
@@ -279,10 +271,7 @@ TemperatureRange = Annotated[
 LatentHeat = Annotated[float, _number(LATENT_HEAT), LATENT_HEAT]
 ContactResistance = Annotated[float, _number(CONTACT_RESISTANCE), CONTACT_RESISTANCE]
 ConductanceOfContact = Annotated[
-    TimeFunction,
-    _of_contact(CONTACT_CONDUCTANCE),
-    CONTACT_CONDUCTANCE,
-    AtSurface(),
+    TimeFunction, _at_surface(CONTACT_CONDUCTANCE, of_contact=True), CONTACT_CONDUCTANCE, AtSurface()
 ]
 Power = Annotated[float, _number(POWER), POWER]
 PowerInTime = Annotated[TimeFunction, _in_time(POWER), POWER]

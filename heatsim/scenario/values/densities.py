@@ -29,13 +29,8 @@ def read_density(value: object) -> Density:
         return read_material_function(value, POWER_DENSITY)
     if not isinstance(value, str) or units.split(value) is not None:
         return POWER_DENSITY.read(value)
-    try:
-        expression = Expression(value, (*_PLACE_AND_TIME, _TEMPERATURE))
-    except ValueError as error:
-        advice = POWER_DENSITY.advice(value)
-        if advice == POWER_DENSITY.expected:
-            advice = f"{error}; {advice}, or as an expression in x, y, z (in m) and t (in s), or in T (in K)"
-        raise ValueError(f"got {show(value)}; {advice}") from None
+    wanted = "in x, y, z (in m) and t (in s), or in T (in K)"
+    expression = POWER_DENSITY.read_expression(value, (*_PLACE_AND_TIME, _TEMPERATURE), wanted)
     if _TEMPERATURE not in expression.used:
         if not expression.used:
             return POWER_DENSITY.read(float(Expression(value, ()).evaluate()))

@@ -167,13 +167,7 @@ def read_material_function(value: object, quantity: Quantity) -> float | Materia
 
 
 def _read_formula(text: str, quantity: Quantity) -> float | MaterialFormula:
-    try:
-        formula = MaterialFormula(Expression(text, ("T",)))
-    except ValueError as error:
-        advice = quantity.advice(text)
-        if advice == quantity.expected:
-            advice = f"{error}; {advice}, or as an expression in T (in K)"
-        raise ValueError(f"got {show(text)}; {advice}") from None
+    formula = MaterialFormula(quantity.read_expression(text, ("T",), "in T (in K)"))
     tried = formula.nodes(*TRIED) if formula.expression.used else np.array(TRIED[:1])
     faults = [quantity.range_fault(number) for number in formula.at(tried).tolist()]
     if None not in faults:

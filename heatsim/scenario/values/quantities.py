@@ -6,6 +6,7 @@ from math import isfinite
 
 from heatsim.scenario.messages import show
 from heatsim.scenario.values import units
+from heatsim.scenario.values.expressions import Expression
 
 # Within these bounds, products such as conductivity · dt / dx² neither overflow nor underflow in float64.
 SMALLEST = 1e-30
@@ -89,6 +90,20 @@ class Quantity:
         if outside:
             raise ValueError(f"got {show(value)}; {outside}")
         return number
+
+    def read_expression(self, text: str, names: tuple[str, ...], wanted: str) -> Expression:
+        """An expression in variables; ``wanted`` says in which, for messages.
+
+        Raises:
+            ValueError: it cannot be read; the message is for the user.
+        """
+        try:
+            return Expression(text, names)
+        except ValueError as error:
+            advice = self.advice(text)
+            if advice == self.expected:
+                advice = f"{error}; {advice}, or as an expression {wanted}"
+            raise ValueError(f"got {show(text)}; {advice}") from None
 
     def _read_text(self, text: str) -> float:
         parts = units.split(text)

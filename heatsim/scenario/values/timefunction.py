@@ -276,14 +276,8 @@ def read_time_function(
 
 
 def _read_formula(text: str, quantity: Quantity, in_space: bool) -> Formula | SpaceFormula:
-    wanted = "x, y, z (in m) and t (in s)" if in_space else "t (in s)"
-    try:
-        expression = Expression(text, ("x", "y", "z", "t") if in_space else ("t",))
-    except ValueError as error:
-        advice = quantity.advice(text)
-        if advice == quantity.expected:
-            advice = f"{error}; {advice}, or as an expression in {wanted}"
-        raise ValueError(f"got {show(text)}; {advice}") from None
+    wanted = "in x, y, z (in m) and t (in s)" if in_space else "in t (in s)"
+    expression = quantity.read_expression(text, ("x", "y", "z", "t") if in_space else ("t",), wanted)
     if expression.used & {"x", "y", "z"}:
         return SpaceFormula(expression)
     return Formula(Expression(text, ("t",)))

@@ -415,6 +415,17 @@ MEETING = f'[[surfaces]]\nbetween = ["plaster", "room"]\n{FILM.format(1.0, 300.0
         (WALL + PAINTED + IN + PROBES.replace('"room"', '"rom"'), "probes.0.surface", 'did you mean "room"?'),
         (WALL + PAINTED + IN + PROBES.replace('"room"', '"wall"'), "probes.0.surface", 'and region = "wall"'),
         (WALL + IN + MEETING, "surfaces.1.between", "4 boundary faces (0.0001 m²) in common with surfaces.0"),
+        (WALL + IN + MEETING, "surfaces.1.between", 'remove the entry with of = "room"'),
+        (
+            WALL + PAINTED.replace("0.01]", "0.005]") + MEETING.replace("plaster", "wall") + IN,
+            "surfaces.1.of",
+            'write an entry with between = ["plaster", "room"], and remove the entry with of = "room"',
+        ),
+        (
+            WALL + PAINTED.replace('"wall"', '"plaster"') + IN.replace("room", "plaster"),
+            "surfaces.0.of",
+            "a material has this name too: rename the region",
+        ),
         (WALL + PAINTED.replace("[0.1,", "[0.0,") + IN, "surfaces.0.of", "painted over all of"),
         (WALL.replace("[0.2, 0.0", "[0.1, 0.0", 1).replace('"plaster"', '"void"') + IN, "regions", "nothing conducts"),
         (

@@ -37,9 +37,7 @@ BEAM_SPOT = np.dtype(
 NO_SPOT = -2  # the face of the struct after the last spot of a step
 
 # struct HeatedCells.
-HEATED = np.dtype(
-    [("arrays", np.uint64, 10), *((name, np.int32) for name in ("count", "amounts", "first_gap", "gaps"))], align=True
-)
+HEATED = np.dtype([("arrays", np.uint64, 10), ("count", np.int32), ("amounts", np.int32)], align=True)
 
 
 def periodic_bits(periodic: tuple[bool, bool, bool]) -> int:

@@ -1,4 +1,4 @@
-"""Record temperatures outside the tables of materials, and of sources and surfaces that depend on temperature."""
+"""Record temperatures outside the tables of materials, and of what else depends on temperature."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from heatsim.observers.state import LeftRange, Record, RunState
 from heatsim.physics.estimates.temperature_range import beyond_cells, surrounding
+from heatsim.physics.readings.contact_links import contact_links, temperatures_between
 from heatsim.physics.readings.surface_cells import SurfaceCells
 from heatsim.scenario.messages import show
 from heatsim.solver.field.field import Field
@@ -17,21 +18,21 @@ ROUNDING = 0.01  # K; rounding moves a temperature less than this beyond a limit
 
 _CELLS_AT_ONCE = 2**22
 _SIDES = (("low", -1.0), ("high", 1.0))
-_MATERIAL, _SOURCE, _SURFACE = "material", "source", "surface"
+_MATERIAL, _SOURCE, _SURFACE, _CONTACT = "material", "source", "surface", "contact"
 
 
 @dataclass(frozen=True, eq=False)
 class Ranged:
-    """A material, a source or a surface with tables of temperature, which have a first and a last entry.
+    """A material, a source, a surface or a contact with tables of temperature, which have a first and a last entry.
 
     Attributes:
-        kind: "material", "source" or "surface".
+        kind: "material", "source", "surface" or "contact".
         name: its name in the scenario; the key of a surface's condition.
         ends: for each table (key, lowest, highest), temperatures in K.
-        types: the cell types of a material.
+        types: the cell types of a material, or beside a contact.
         amount: index of a source among the amounts of :class:`heatsim.physics.cells.cell_heat.HeatedCells`.
         during: the start and the end in s of a source; None if it is always on.
-        surface: the surface, whose own temperature counts.
+        surface: the surface or the contact, whose own temperature counts.
         around: the lowest and highest temperature in K around a surface.
     """
 
@@ -41,7 +42,7 @@ class Ranged:
     types: Sequence[int] = ()
     amount: int | None = None
     during: tuple[float, float] | None = None
-    surface: "LawSurface | None" = None
+    surface: "LawSurface | LawContact | None" = None
     around: tuple[float, float] = (inf, -inf)
 
     def passed(self, side: str, temperature: float) -> list[tuple[str, float]]:
@@ -78,11 +79,11 @@ class Ranged:
 
 
 def ranged(state: RunState, *, looking: bool = False) -> list[Ranged]:
-    """The materials, sources and surfaces of a run whose tables have ends.
+    """The materials, sources, surfaces and contacts of a run whose tables have ends.
 
     Args:
         state: the run.
-        looking: whether to look at the temperatures of surfaces; then it is collective.
+        looking: whether to look at the temperatures of surfaces and contacts; then it is collective.
     """
     problem = state.problem
     materials, palette, heated = problem.materials, dict(problem.scenario.palette), problem.materials.heated
@@ -108,7 +109,28 @@ def ranged(state: RunState, *, looking: bool = False) -> list[Ranged]:
             found.append(
                 Ranged(_SURFACE, name, ends, surface=surface, around=(min(*around, beyond[0]), max(*around, beyond[1])))
             )
+    for row, law in enumerate(problem.boundary.gaps, start=problem.boundary.first_gap):
+        contact = problem.scenario.contacts[law.number]
+        if contact.ends != (-inf, inf):
+            ends = [("conductance" if contact.gap is None else "conductivity", *contact.ends)]
+            beside = np.flatnonzero((materials.gap_of == row).any(axis=1)).tolist()
+            between = LawContact(state, law.number) if looking else None
+            found.append(Ranged(_CONTACT, contact.name, ends, beside, surface=between))
     return found
+
+
+class LawContact:
+    """The contact with a conductance that depends on the mean temperature of its surfaces. Collective."""
+
+    def __init__(self, state: RunState, number: int) -> None:
+        self._links = contact_links(state.problem)[number]
+        self._points = [state.field.points(x, y, z) for z, y, x in (self._links.first, self._links.second)]
+
+    def extremes(self, state: RunState) -> tuple[float, float]:
+        """The lowest and the highest mean temperature in K of both surfaces. Collective."""
+        one, other = (points.temperatures() for points in self._points)
+        T = temperatures_between(state.problem, self._links, (one, other), state.time)
+        return float(T.min(initial=inf)), float(T.max(initial=-inf))
 
 
 class LawSurface:
@@ -142,7 +164,7 @@ def extremes(field: Field, cells: NDArray[np.int64]) -> tuple[float, float]:
 
 
 def warnings(state: RunState) -> Iterator[str]:
-    """A warning for each material, source and surface that left the range of its tables."""
+    """A warning for each material, source, surface and contact that left the range of its tables."""
     unit = state.problem.scenario.output.temperature_unit
     for one in ranged(state):
         records = [(side, state.beyond.get(LeftRange(one.kind, one.name, side))) for side, _ in _SIDES]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES, Grid
 from heatsim.parallel.slab import Slab
-from heatsim.physics.cells.cell_heat import HeatedCells
+from heatsim.physics.cells.cell_heat import GAPS, HeatedCells
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.cells.weighted_surfaces import NO_WEIGHTED_SURFACES, WeightedSurfaces, listed
 from heatsim.physics.conditions.boundary import Boundary
@@ -195,7 +195,7 @@ def _cut_heated(heated: HeatedCells, scenario: Scenario, grid: Grid, slab: Slab)
         planes = np.repeat(cells // plane, np.diff(first))
         spots = spots[entries]
         spots[along_z, 1] = planes[along_z]
-        across = numbers >= heated.first_gap
+        across = numbers >= GAPS
         for end, outermost in enumerate((0, slab.depth - 1)):
             if slab.cut[end]:  # the neighbour is missing there: nothing passes, to the other side
                 out = across & (planes == outermost) & (spots[:, 0] == 4 + end)

@@ -17,6 +17,9 @@ from heatsim.errors import HeatsimError, Interrupted, ScenarioError
 from heatsim.physics.conditions.gap_laws import GapLaw, GapLinks, enter_gaps
 from heatsim.physics.readings.contact_links import contact_links, flow_through
 from heatsim.scenario import parse
+from heatsim.scenario.tables.library import library
+from heatsim.scenario.values.materialfunction import MaterialTable
+from heatsim.scenario.values.surfacefunction import SurfaceTable
 
 METHODS = ("euler", "stabilized", "implicit", "steady")
 
@@ -199,6 +202,104 @@ def test_surfaces_are_those_of_bisection() -> None:
     smooth = np.abs(0.5 * (one + other) - 400.5) > 5.0
     for slope, difference in ((of_below, by_below), (-of_above, by_above)):
         assert np.allclose(slope[smooth], difference[smooth], rtol=1e-4, atol=1e-5 * np.abs(slope).max())
+
+
+def _drawn(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """A table that rises, falls, jumps and has kinks, with one to seven segments."""
+    T = np.sort(random.uniform(250.0, 950.0, random.integers(2, 9)))
+    return T, np.exp(random.uniform(np.log(1e-2), np.log(1e4), len(T)))
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_random_laws_have_the_flux_of_scalar_bisection(precision: str) -> None:
+    """Laws that :meth:`GapLaw.steepest` lets pass."""
+    random, tried = np.random.default_rng(11), 0
+    while tried < 150:
+        T, H = _drawn(random)
+        table = SurfaceTable(MaterialTable(tuple(T.tolist()), tuple(H.tolist())))
+        law = GapLaw(0, table, 1.0, random.choice([0.0, 4e-8]), 200.0, 1000.0, 1.0)
+        low, ratio = np.exp(random.uniform(np.log(1e-6), np.log(1e-2))), random.uniform(0.4, 1.0)
+        high = low * random.choice([1.0, 1.0 + 1e-3, 3.0])
+        if law.steepest(low + high, high - low, ratio) is not None:
+            continue
+        tried += 1
+        flat = enter_gaps(np.zeros((1, 1, 6)), 0, [law], np.zeros(1), 300.0)[0].reshape(-1).astype(precision)
+        below, above = random.uniform(-100.0, 700.0, (2, 1)).astype(precision)
+        given = (np.array([value], dtype=precision) for value in (low, high, ratio))
+        found = float(GapLinks(flat, np.zeros(1, np.int64), np.float32(300.0), *given).state(below, above).part[0])
+        difference, mean = float(below[0] - above[0]), 0.5 * float(below[0] + above[0]) + 300.0
+
+        def surplus(f: float) -> float:
+            middle = mean + 0.5 * f * (high - low) / (low + high) * difference  # noqa: B023
+            apart = (1.0 - f) * difference  # noqa: B023
+            passes = np.interp(middle, T, H) + law.emission * middle * (4.0 * middle**2 + apart**2)  # noqa: B023
+            return float(ratio * (low + high) * passes * (1.0 - f) - f)  # noqa: B023
+
+        first, last = 0.0, 1.0
+        for _ in range(100):
+            middle = 0.5 * (first + last)
+            first, last = (middle, last) if surplus(middle) >= 0.0 else (first, middle)
+        # A rounding of T moves H by its slope; near the steepest law that is allowed, f moves a hundred times as far.
+        rounding = np.finfo(precision).eps * 1000.0 * (1.0 + float(np.abs(np.diff(H) / np.diff(T)).max()) / H.min())
+        assert abs(found - first) <= 50.0 * rounding * max(first, 1e-6)
+
+
+def test_a_jump_that_moves_is_refused_and_others_are_followed() -> None:
+    for moving in ("where(T > 300 + t, 50, 5)", "5 + floor((T + t)/100)", "where(t > 5 and T*t > 900, 9, 1)"):
+        with pytest.raises(ScenarioError, match="jumps at a temperature that changes in time"):
+            problem(Slabs().text(contact=f'conductance = "{moving}"'))
+    # A jump in T that is there only for a while, and a kink that moves.
+    law = _law('conductance = "where(t > 100 and t < 110, where(T > 455.5, 50, 5), 7)"')
+    found = law.conductances(np.array([99.0, 105.0, 111.0]))
+    assert (found[[0, 2]] == 7.0).all()
+    assert np.interp([455.499, 455.501], law.nodes, found[1]) == pytest.approx([5.0, 50.0], abs=1e-6)
+    kink = _law('conductance = "5 + min(T, 400 + t)/100"')
+    T, times = np.linspace(330.0, 890.0, 57), np.linspace(0.0, 300.0, 7)
+    exact = 5.0 + np.minimum(T, 400.0 + times[:, None]) / 100.0
+    for row, values in zip(kink.conductances(times), exact, strict=True):
+        assert np.interp(T, kink.nodes, row) == pytest.approx(values, abs=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("contact", "key"),
+    [
+        ("conductance = { temperatures = [300.0, 500.0], values = [50.0, 60.0] }", "conductance ends at 500 K"),
+        (GAP.replace("1000.0]", "500.0]"), "conductivity ends at 500 K"),
+        ('conductance = "50*(T/300)^0.5"\ntemperature_range = [350.0, 600.0]', "conductance ends at 600 K"),
+    ],
+)
+@pytest.mark.parametrize("method", ["euler", "steady"])
+def test_a_law_that_a_run_leaves_is_told(tmp_path: Path, contact: str, key: str, method: str) -> None:
+    """The mean of both surfaces counts, not that of the cells beside them."""
+    slabs = Slabs(left=3.0, right=3.0, hot=880.0, cold=400.0)
+    folder = ran(tmp_path, slabs.text(contact=contact), f"time.method={method}", "time.end=200")
+    (found,) = (text for text in heatsim.open(folder).summary["warnings"] if text.startswith("contact"))
+    assert found.startswith('contact "left to right" reached ')
+    assert key in found
+    assert "the run used the nearest known value; extend the table or the temperature_range" in found
+    wide = contact.replace("500.0", "1000.0").replace("350.0, 600.0", "300.0, 1000.0")
+    quiet = ran(tmp_path / "quiet", slabs.text(contact=wide), f"time.method={method}", "time.end=200")
+    assert not any(text.startswith("contact") for text in heatsim.open(quiet).summary["warnings"])
+
+
+def test_a_material_and_a_region_of_it_have_a_contact_in_either_order(tmp_path: Path) -> None:
+    flows = []
+    for names in ('"block", "steel"', '"steel", "block"'):
+        derived = problem(AROUND.format(steel="40.0").replace('"block", "steel"', names))
+        _, links = contact_links(derived)
+        T = np.fromfunction(lambda z, y, x: 300.0 + x + 2.0 * y + 3.0 * z, derived.grid.shape)
+        flows.append(flow_through(derived, links, (T[tuple(links.first)], T[tuple(links.second)])))
+    assert flows[0] == pytest.approx(-flows[1], rel=1e-12)
+    assert flows[0] != 0.0
+
+
+def test_helium_conducts_as_petersen_says() -> None:
+    """Risø Report No. 224 (1970): k = 0.144·(1 + 2.7e-4·P)·(T/273.16 K)^(0.71·(1 − 2e-4·P)), P in bar."""
+    for T, k, cp in library()["helium"].table:
+        P = 1.01325
+        exact = 0.144 * (1.0 + 2.7e-4 * P) * (T / 273.16) ** (0.71 * (1.0 - 2e-4 * P))
+        assert k == pytest.approx(exact, rel=4e-4)
+        assert cp == 5195.0
 
 
 def _law(contact: str) -> GapLaw:

@@ -9,6 +9,7 @@ from gap_bodies import AROUND, VARYING
 from slab_runs import problem_of, same
 
 from heatsim.kernels.temporal_composite import correction
+from heatsim.physics.cells.cell_heat import GAPS
 
 TEXTS = {"constant": AROUND.format(steel="40.0"), "varying": AROUND.format(steel=VARYING)}
 
@@ -19,7 +20,7 @@ TEXTS = {"constant": AROUND.format(steel="40.0"), "varying": AROUND.format(steel
 def test_explicit_methods(text: str, method: str) -> None:
     problem = problem_of(text, solver={"device": "cpu", "precision": "float32"}).with_method(method)
     heated = problem.materials.heated
-    planes = heated.cells[heated.owners[heated.numbers >= heated.first_gap]] // (12 * 10)
+    planes = heated.cells[heated.owners[heated.numbers >= GAPS]] // (12 * 10)
     assert np.unique(planes).size == 12
     same(problem, 3)
 

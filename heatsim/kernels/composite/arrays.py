@@ -88,7 +88,6 @@ class CompositeArrays:
         precision: str,
         open_faces: tuple[bool, ...] = (True,) * 6,
         mixed: MixedCells = NO_MIXED_CELLS,
-        gaps: int = 0,
     ) -> None:
         xp, surfaces = device.xp, materials.weighted_surfaces
         enthalpies = make_enthalpy_tables(materials, precision)
@@ -119,7 +118,6 @@ class CompositeArrays:
             heated=on_device(make_heat_tables(materials.heated, reference, precision), xp),
             lit=xp.asarray(materials.heated.lit),
             planes=tuple(xp.asarray(axis.kernel_factors(precision)) for axis in materials.grid.axes),
-            first_law_of_gaps=gaps,
         )
 
     def coefficients(
@@ -162,9 +160,8 @@ class CompositeArrays:
             materials["planes"] = address(self.planes)
         if heats:
             heated, of = materials["heated"], body.heated
-            heated["arrays"] = [address(array) for array in (self.cell_heat, *of.arrays.values())]
+            heated["arrays"] = [address(array) for array in (self.cell_heat, *vars(of).values())]
             heated["count"], heated["amounts"] = len(of), len(of.table_of)
-            heated["first_gap"], heated["gaps"] = of.first_gap, body.first_law_of_gaps
         return struct, tuple(arrays)
 
     def _enter_enthalpies(self, materials: NDArray[Any]) -> list[Any]:

@@ -38,7 +38,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     for (long long entry = heated.first[n]; entry < heated.first[n + 1]; ++entry) {
         const int number = heated.numbers[entry], beam = number - heated.amounts;
         const Real weight = heated.weights[entry];
-        if (number >= heated.first_gap) {
+        if (number >= GAPS) {
             crossing += weight * (sweep->amounts[heated.amounts] * gap_heat(grid, cell_types, sweep, T, cell, entry, warmth, conducting));
             continue;
         }

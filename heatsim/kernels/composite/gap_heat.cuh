@@ -73,7 +73,7 @@ __device__ __forceinline__ Real gap_heat(const Grid& grid, const CellTypes& cell
     const HeatedCells& heated = cell_types.heated;
     const int side = heated.spots[2 * entry];
     const Real* const across = heated.across + 3 * (size_t)heated.spots[2 * entry + 1];
-    const Real* const law = &sweep->conditions[heated.gaps + heated.numbers[entry] - heated.first_gap].film;
+    const Real* const law = &sweep->conditions[heated.numbers[entry] - GAPS].film;
     const size_t other = beside(grid, cell, side);
     Real conducting_there, driving;
     const Real there = degrees(cell_types, byte_of(cell_types, other) & ~INTERIOR, T[other], conducting_there, driving);

@@ -18,8 +18,8 @@ class HeatTables:
     Attributes:
         cells: by their index in the flattened grid, ascending, int64, shape (n,).
         first: the first entry of each cell, and the number of entries; int64, shape (n + 1,).
-        numbers: of each entry the number of its amount, or (number of amounts) + (number of its beam), or ``first_gap``
-            + (number of its gap law); int32, shape (entries,).
+        numbers: of each entry the number of its amount, or (number of amounts) + (number of its beam), or GAPS + (the
+            row of its gap law); int32, shape (entries,).
         weights: temperature change in K of the cell per unit of its amount, shape (entries,).
         spots: cells (u, v) of beams, or the side and the link of a gap; int32, shape (entries, 2), or (0, 2).
         table_of: the number of the table of each amount, −1 for none; int32, shape (amounts,).
@@ -28,7 +28,6 @@ class HeatTables:
         entries: for each step of all tables the value at its lower end and the rise across it; shape (steps, 2).
         across: of each link across a gap the resistances of its lower and its upper half cell, and the ratio of its
             areas; shape (links, 3).
-        first_gap: see above.
     """
 
     cells: NDArray[np.int64]
@@ -40,15 +39,9 @@ class HeatTables:
     tables: Field
     entries: Field
     across: Field
-    first_gap: int
 
     def __len__(self) -> int:
         return len(self.cells)
-
-    @property
-    def arrays(self) -> dict[str, Field]:
-        """All arrays by their names, in the order of struct HeatedCells."""
-        return {name: value for name, value in vars(self).items() if name != "first_gap"}
 
 
 def make_heat_tables(heated: HeatedCells, reference: float, precision: str) -> HeatTables:
@@ -69,11 +62,9 @@ def make_heat_tables(heated: HeatedCells, reference: float, precision: str) -> H
         tables=np.array(places, dtype=precision).reshape(-1, 4),
         entries=np.concatenate([np.zeros((0, 2)), *rises]).astype(precision),
         across=heated.across.astype(precision),
-        first_gap=heated.first_gap,
     )
 
 
 def on_device(tables: HeatTables, xp: Any) -> HeatTables:
     """The same with arrays of the library ``xp``."""
-    arrays = {name: xp.ascontiguousarray(xp.asarray(array)) for name, array in tables.arrays.items()}
-    return replace(tables, **arrays)
+    return replace(tables, **{name: xp.ascontiguousarray(xp.asarray(array)) for name, array in vars(tables).items()})

@@ -83,19 +83,20 @@ struct __align__(16) HeatTable {
 };
 
 // The cells that sources heat individually: composite/cell_heat.cu.
+#define GAPS (1 << 20)
+
 struct HeatedCells {
     Real* heat;              // of every cell of the grid in this step, K; -0 in others
     const long long* cells;
     const long long* first;  // the first entry of each, then the number of entries
-    const int* numbers;      // of entries: the amount; or the number of amounts plus that of a beam; or first_gap plus that of a law
+    const int* numbers;      // of entries: the amount; or the number of amounts plus that of a beam; or GAPS plus the row of a law
     const Real* weights;
     const int* spots;        // two an entry: the cell of a beam's face, or the side and the link of a gap
     const int* table_of;     // of amounts; -1 for none
     const HeatTable* tables;
     const Real* entries;     // of all tables: value at the lower end of a step, and rise across it
     const Real* across;      // three a link across a gap: resistances of its lower and upper half cell, ratio of its areas
-    int count, amounts, first_gap;
-    int gaps;                // the row of the first gap law among the conditions
+    int count, amounts;
 };
 #endif
 

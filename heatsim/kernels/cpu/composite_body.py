@@ -41,7 +41,6 @@ class HostBody:
         heated: the cells that sources heat individually.
         lit: for each weighted cell a bit for each side that beams fall on; empty if there are none.
         planes: :meth:`heatsim.grid.Axis.kernel_factors` of the axes x, y, z.
-        first_law_of_gaps: the row of the first law of a gap among the rows of conditions.
     """
 
     materials: CellTypes
@@ -61,7 +60,6 @@ class HostBody:
     heated: HeatTables
     lit: NDArray[np.uint8]
     planes: tuple[Field, Field, Field]
-    first_law_of_gaps: int = 0
 
     def surfaces_towards_void(self, periodic: tuple[bool, bool, bool]) -> Iterator[BoundaryFaces]:
         """The boundary faces towards void, side by side; none if they let nothing through."""

@@ -82,8 +82,8 @@ PLAN = (
         "heated_spots",
     ),
     *("heated_table_of", "heated_tables", "heated_entries", "amount_count", "amounts", "amounts_stride", "heat_sums"),
-    # Gaps (class HeatTables): the types of the neighbours at entries, the first law among the conditions, T_ref.
-    *("heated_across", "heated_first_gap", "heated_beside", "first_law_of_gaps", "reference"),
+    # Gaps (class HeatTables): the types of the neighbours at entries, T_ref.
+    *("heated_across", "heated_beside", "reference"),
     # Whether beams fall on surfaces towards void.
     "lit",
     # Addresses of the parts of a step (composite.py), 0 of those that the body does not need.

@@ -12,6 +12,7 @@ from heatsim.kernels.cpu.lines import compiled, whole_vectors
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, constant, doubles_at, get, ints_at, longs_at, put, reals_at
 from heatsim.kernels.cpu.surface_rises import BEAM_AT, CONDUCTANCE_AT, LIGHT_AT, SURFACES
+from heatsim.physics.cells.cell_heat import GAPS
 from heatsim.physics.conditions.gap_laws import SETTLED, STEPS
 from heatsim.physics.conditions.surface_balance import EMISSION, FILM, FLUX, NUMBERS, SURROUNDINGS
 
@@ -137,7 +138,7 @@ def _heat(plan: Any, step: int, T: Any, cell: int, value: Any) -> Any:
     heat = type(value)(0.0)
     for entry in range(first[cell], first[cell + 1]):
         number = np.int64(numbers[entry])
-        if number >= plan.heated_first_gap:
+        if number >= GAPS:
             continue
         if number >= plan.amount_count:
             spot = behind(ints_at(plan.heated_spots), 2 * entry)
@@ -211,7 +212,7 @@ def _heat_across(plan: Any, step: int, T: Any, cell: int, places: Any) -> Any:
     below, south, here, north, above = places
     first, numbers, heat = longs_at(plan.heated_first), ints_at(plan.heated_numbers), type(T[here])(0.0)
     for entry in range(first[cell], first[cell + 1]):
-        law = np.int64(numbers[entry]) - plan.heated_first_gap
+        law = np.int64(numbers[entry]) - GAPS
         if law < 0:
             continue
         spot = behind(ints_at(plan.heated_spots), 2 * entry)
@@ -221,8 +222,7 @@ def _heat_across(plan: Any, step: int, T: Any, cell: int, places: Any) -> Any:
             other = south if side == 2 else north if side == 3 else below if side == 4 else above
         own, conducting = state(plan, T, np.int64(bytes_at(plan.heated_type)[cell]), T[here])
         there, conducting_there = state(plan, T, np.int64(bytes_at(plan.heated_beside)[entry]), T[other])
-        rows = behind(reals_at(plan.conditions, T), step * plan.conditions_stride)
-        rows = behind(rows, NUMBERS * (plan.first_law_of_gaps + law))
+        rows = behind(reals_at(plan.conditions, T), step * plan.conditions_stride + NUMBERS * law)
         reference = reals_at(plan.reference, T)[0]
         amount = behind(reals_at(plan.amounts, T), step * plan.amounts_stride)[plan.amount_count]
         if side % 2 == 1:

@@ -15,6 +15,7 @@ from heatsim.kernels.cpu.composite_body import CompositeCall, Field, HostBody, S
 from heatsim.kernels.cpu.composite_layout import weighted_cells
 from heatsim.kernels.cpu.oracle import choose_tiling, links_of_planes, neighbours, run_sweeps
 from heatsim.kernels.cpu.planes import GAIN, HALF, across, factors_of, half_cells
+from heatsim.physics.cells.cell_heat import GAPS
 from heatsim.physics.cells.cell_types import INTERIOR
 from heatsim.physics.conditions.gap_laws import GapLinks
 from heatsim.physics.conditions.surface_balance import FREE, NUMBERS
@@ -198,7 +199,7 @@ def cell_heat(T: Field, body: HostBody, row: StepRow) -> Field:
 def _heat_across(cells: Inside, body: HostBody, row: StepRow) -> Field:
     """The heat in K that each heated cell gets through gaps in a step."""
     heated, T = body.heated, cells.T.reshape(-1)
-    entries = np.flatnonzero(heated.numbers >= heated.first_gap)
+    entries = np.flatnonzero(heated.numbers >= GAPS)
     across, owners = np.zeros(len(heated.numbers), T.dtype), np.repeat(heated.cells, np.diff(heated.first))
     if len(entries):
         own, (sides, links) = owners[entries], heated.spots[entries].T
@@ -206,7 +207,7 @@ def _heat_across(cells: Inside, body: HostBody, row: StepRow) -> Field:
         low, high, ratio = heated.across[links].T
         conducting = cells.conducting.reshape(-1)
         below, above = np.where(is_lower, own, beside), np.where(is_lower, beside, own)
-        first = NUMBERS * (body.first_law_of_gaps + heated.numbers[entries].astype(np.int64) - heated.first_gap)
+        first = NUMBERS * (heated.numbers[entries].astype(np.int64) - GAPS)
         halves = low / conducting[below], high / conducting[above]
         links_now = GapLinks(row.conditions.reshape(-1), first, body.reference, *halves, ratio)
         flux = links_now.flux(T[below], T[above])

@@ -31,6 +31,7 @@ from heatsim.kernels.cpu.plan import KernelPlan, address_of
 from heatsim.kernels.cpu.planes import Planes, factors_of, graded, half_cells
 from heatsim.kernels.cpu.ring_axes import RingAxes, Shape
 from heatsim.kernels.cpu.tiling import LINE, Tiling, zeros_on_lines
+from heatsim.physics.cells.cell_heat import GAPS
 from heatsim.physics.cells.cell_types import CELL_TYPE
 from heatsim.physics.conditions.surface_balance import TOLERANCES
 from heatsim.physics.matter.coefficients import SCHEMES
@@ -182,7 +183,6 @@ def _heated(body: HostBody, ring: Shape) -> dict[str, Any]:
         "heated_weights": _by_entries(heated, rows, alike),
         "amount_count": len(heated.table_of),
         "heated_beside": _types_beside(body),
-        "first_law_of_gaps": body.first_law_of_gaps,
         "reference": np.array([body.reference]),
     }
 
@@ -191,7 +191,7 @@ def _types_beside(body: HostBody) -> NDArray[np.uint8]:
     """The type of the neighbour for each entry of a gap; 0 for other entries."""
     heated = body.heated
     found = np.zeros(len(heated.numbers), np.uint8)
-    entries = np.flatnonzero(heated.numbers >= heated.first_gap)
+    entries = np.flatnonzero(heated.numbers >= GAPS)
     if len(entries):
         cells = np.repeat(heated.cells, np.diff(heated.first))[entries]
         beside = neighbours(cells, heated.spots[entries, 0], body.cells.shape[::-1])

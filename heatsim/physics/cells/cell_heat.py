@@ -89,6 +89,9 @@ class Amount:
     table: int = -1
 
 
+GAPS = 2**20  # the first number of entries across gaps, also in composite/materials.cuh
+
+
 @dataclass(frozen=True, eq=False)
 class HeatedCells:
     """The cells that sources heat individually, or that lie at gaps.
@@ -96,8 +99,8 @@ class HeatedCells:
     Attributes:
         cells: by their index in the flattened grid, ascending, shape (n,). Void is not among them.
         first: the first entry of each cell, and the number of entries; shape (n + 1,).
-        numbers: for each entry the number of its amount, or (number of amounts) + (number of its beam), or
-            :attr:`first_gap` + (number of its gap law); shape (entries,).
+        numbers: for each entry the number of its amount, or (number of amounts) + (number of its beam), or GAPS + (the
+            row of its gap law among the conditions); shape (entries,).
         weights: see the docstring of this module, shape (entries,).
         spots: for each entry of a beam the cell (u, v) of the face that the light enters; for each entry of a gap its
             side of the cell (0 to 5) and its link; shape (entries, 2), or (0, 2) if there are neither.
@@ -108,7 +111,6 @@ class HeatedCells:
         volume_factors: the volume of each cell over this one, shape (n,); by default 1.
         lit: a byte for each cell with weighted surfaces. Bit n is set if beams fall on its side n (x−, x+, …, z+).
             These beams come through the face of the box on the same side. Shape (weighted cells,), or empty.
-        lights: the number of beams.
         across: of each link across a gap the resistances of the lower and of the upper half cell in m² K/W, at the
             reference temperature, and the ratio of the smooth to the voxel area; shape (links, 3).
     """
@@ -124,7 +126,6 @@ class HeatedCells:
     volume: float = 0.0
     volume_factors: Array = field(default_factory=lambda: np.ones(1))
     lit: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
-    lights: int = 0
     across: Array = field(default_factory=lambda: np.zeros((0, 3)))
     owners: NDArray[np.int64] = field(init=False, repr=False)
 
@@ -141,15 +142,10 @@ class HeatedCells:
         per_entry = self.numbers.itemsize + self.weights.itemsize + 2 * 4 * bool(len(self.spots))
         return len(self) * 16 + len(self.numbers) * per_entry + self.across.nbytes
 
-    @property
-    def first_gap(self) -> int:
-        """The number of entries of the first gap law."""
-        return len(self.amounts) + self.lights
-
     @cached_property
     def has_beams(self) -> bool:
         """Whether any entry is light of a beam."""
-        return bool(((self.numbers >= len(self.amounts)) & (self.numbers < self.first_gap)).any())
+        return bool(((self.numbers >= len(self.amounts)) & (self.numbers < GAPS)).any())
 
     def volumes(self, xp: Any = np) -> Any:
         """The volume of each cell in m³, shape (n,), as an array of a library; made once for each."""

@@ -86,7 +86,7 @@ class CellTypes:
         held: the planes of ``cells``.
         face_types: the types of the cells at each face of the grid; empty if ``held`` has all planes.
         of_whole: the cell types of the whole grid, if these are those of a rank's slab.
-        gap_of: the number of the gap law between two types, −1 for none; shape (types, types), or empty.
+        gap_of: the row of the gap law between two types, −1 for none; shape (types, types), or empty.
     """
 
     grid: Grid

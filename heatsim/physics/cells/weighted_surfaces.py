@@ -53,16 +53,17 @@ class WeightedSurfaces:
         """Bytes on the device."""
         return self.bits.nbytes + self.before.nbytes + self.area.nbytes
 
-    def ratios(self, cells: Indices, direction: int, plane: int) -> Array:
+    def ratios(self, cells: Indices, direction: int, plane: int, of: Array | None = None) -> Array:
         """Ratio of smooth to voxel area of cells' faces in a direction (0 to 5); 1 without weighted surfaces.
 
-        Collective. ``plane``: cells of a plane of the grid.
+        Collective. ``plane``: cells of a plane of the grid; ``of``: other numbers than these ratios, of their shape.
         """
+        known = self.area if of is None else of
 
         def of_own(own: NDArray[np.bool_]) -> Array:
             ratios = np.ones(np.count_nonzero(own))
             listed, places = self.find(cells[own])
-            ratios[listed] = self.area[places, direction]
+            ratios[listed] = known[places, direction]
             return ratios
 
         found = self.held.anywhere(cells // plane, of_own, 1.0)

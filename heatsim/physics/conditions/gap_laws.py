@@ -104,9 +104,10 @@ class GapLaw:
 
     @cached_property
     def moments(self) -> Array:
-        """Times in s from 0 to the end, between which values rise or fall at the temperatures of :attr:`courses`."""
+        """Times in s from 0 to the end, evenly spread and where values at the temperatures of :attr:`courses` turn."""
         found = [refined(course.nodes(self.end), _PARTS) for course in self.courses]
-        return _some(np.unique(np.concatenate(([0.0, self.end], *found))), _TIMES)
+        turns = _some(np.unique(np.concatenate(([0.0, self.end], *found))), _TIMES)
+        return np.union1d(turns, np.linspace(0.0, self.end, _TIMES if found else 2))
 
     @cached_property
     def nodes(self) -> Array:

@@ -99,8 +99,8 @@ class Balance:
         )
         self._gaps: GapFaces | None = None
         if self.materials.has_gaps:
-            self._gaps = GapFaces(xp, self.materials, body.boundary.first_gap)
-            self._gaps.move_to(body.boundary.rows(np.zeros(1), reference)[0])
+            self._gaps = GapFaces(xp, self.materials)
+            self._gaps.move_to(self._rows)
         # Ranks have different surfaces.
         bends = self.materials.by_halves or any(surface.bends for surface in self.surfaces)
         self.linear = not self.sums.largest(float(bends))

@@ -129,14 +129,31 @@ def _meeting(division: Division, faces: NDArray[np.float64]) -> Iterator[Mistake
         for earlier in range(later):
             count, area = faces[:, holds[later] & holds[earlier]].sum(axis=1)
             if count:
-                other = surfaces[earlier].between or surfaces[earlier].of
+                other, rooms = surfaces[earlier], division.scenario.rooms
+                whole, part = (other, surface) if other.of in rooms else (surface, other)
+                advice = (
+                    "keep `of` in one of them and write `between`, with parts of other rooms, in place of the other; "
+                    "or divide the region"
+                )
+                if part.between is not None and whole.of in part.between:
+                    advice = _instead(division, faces[0], surfaces.index(whole))
                 yield Mistake(
                     f"surfaces.{later}.{surface.key}",
                     f"got {show(surface.between or surface.of)}, which has {counted(int(count), 'boundary face')} "
-                    f"({area:.4g} m²) in common with surfaces.{earlier}, {show(other)}: keep `of` in one of them and "
-                    "write `between`, with parts of other rooms, in place of the other; or divide the region",
+                    f"({area:.4g} m²) in common with surfaces.{earlier}, {show(other.between or other.of)}: {advice}",
                 )
                 break
+
+
+def _instead(division: Division, faces: NDArray[np.float64], number: int) -> str:
+    """What to write instead of the entry ``number``, of a room of which a part has an entry too."""
+    holds, room = division.towards_void, division.scenario.surfaces[number].of
+    others = np.delete(holds, number, axis=0).any(axis=0)
+    left = ((faces > 0.0) & holds[number] & ~others).any(axis=1).tolist()
+    kinds = [kind for kind, rest in zip(division.kinds, left, strict=True) if rest]
+    names = dict.fromkeys(region or material for material, region in kinds)
+    entries = " and ".join(f"between = {show([name, room])}" for name in names)
+    return (f"write an entry with {entries}, and " if names else "") + f"remove the entry with of = {show(room)}"
 
 
 def _empty(division: Division, parts: Parts, faces: NDArray[np.float64]) -> Iterator[Mistake]:

@@ -37,7 +37,7 @@ def with_gap_resistances(
     some = (laws >= 0) & (found > 0.0) & np.isfinite(found)
     if some.any():
         nominal = np.broadcast_to(materials.resistance[types], shape)[some]
-        first = NUMBERS * (problem.boundary.first_gap + laws[some])
+        first = NUMBERS * laws[some]
         own = [np.broadcast_to(of, shape)[some] for of in (*halves, *temperatures)]
         links = GapLinks(rows.reshape(-1), first, 0.0, own[0], own[1], nominal / found[some])
         found[some] = links.resistance(own[2], own[3])

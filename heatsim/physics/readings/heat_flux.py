@@ -154,12 +154,7 @@ def passing(
         materials.by_enthalpy(EnthalpyTable.potential_at, cell_type, T - problem.reference)
         for cell_type, T in (one, other)
     )
-    half_a, half_b = (
-        materials.half[axis, cell_type]
-        * factor
-        / materials.by_enthalpy(EnthalpyTable.conductivity_at, cell_type, T - problem.reference)
-        for (cell_type, T), factor in zip((one, other), halves, strict=True)
-    )
+    half_a, half_b = (half_cell(problem, axis, cell, factor) for cell, factor in zip((one, other), halves, strict=True))
     within = materials.link[axis, type_a, type_b] * conductance * (next(potentials) - next(potentials))
     resistance = materials.resistance[type_a, type_b]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -167,6 +162,13 @@ def passing(
     contact = with_gap_resistances(problem, rows, (type_a, type_b), (T_a, T_b), (half_a, half_b), contact)
     between = (T_a - T_b) / (half_a + contact + half_b)
     return np.asarray(np.where(material[type_a] == material[type_b], within, between))
+
+
+def half_cell(problem: HeatProblem, axis: int, cell: Cells, factor: Array) -> Array:
+    """Resistances of half cells along an axis in m² K/W; ``factor``: see `Axis.half_factors`."""
+    cell_type, T = cell
+    conducting = problem.materials.by_enthalpy(EnthalpyTable.conductivity_at, cell_type, T - problem.reference)
+    return np.asarray(problem.materials.half[axis, cell_type] * factor / conducting)
 
 
 def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, NDArray[np.intp]], Array]:

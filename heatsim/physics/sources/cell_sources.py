@@ -78,7 +78,7 @@ def find(scenario: Scenario, materials: CellTypes, parts: Parts | None) -> Heate
             weights, spots = absorbed.weights, absorbed.spots
             finder.entries.append(_Entries(absorbed.cells, len(finder.amounts) + number, weights, spots))
         finder.light(FACES.index(beam.face), absorbed.lit)
-    return replace(finder.found(), lights=len(beams))
+    return finder.found()
 
 
 class _HeatFinder:

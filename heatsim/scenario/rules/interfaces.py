@@ -145,6 +145,8 @@ def _wrong_region(scenario: Scenario, name: str) -> str | None:
     regions = regions_by_name(scenario)
     if name in scenario.rooms:
         return wrong_room(scenario, name)
+    if name in regions and known(scenario.materials) and name in scenario.materials:
+        return f"got {show(name)}, a region; a material has this name too: rename the region"
     if name in regions:
         return None
     choice = f"one of {', '.join(map(show, regions))} is expected" if regions else "there are no [[regions]]"

@@ -1,6 +1,7 @@
 """Contacts: thermal resistances, conductances and gaps between materials or regions."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ModelWrapValidatorHandler, PlainValidator, model_validator
@@ -20,7 +21,7 @@ from heatsim.scenario.tables.library import is_of_library, properties_of
 from heatsim.scenario.tables.materials import read_material_name
 from heatsim.scenario.values.materialfunction import MaterialFunction, read_material_function
 from heatsim.scenario.values.quantities import CONDUCTIVITY, GAP_EMISSIVITY, LARGEST
-from heatsim.scenario.values.surfacefunction import SurfaceFormula, at_surface
+from heatsim.scenario.values.surfacefunction import SurfaceFormula, SurfaceFunction, at_surface
 from heatsim.scenario.values.timefunction import Constant, TimeFunction
 
 
@@ -173,6 +174,12 @@ class Contact(BaseModel):
     def law(self) -> TimeFunction | None:
         """Its conductance in W/(m² K), or the conductivity of what fills its gap in W/(m K); None if neither."""
         return self.conductance if self.gap is None else at_surface(self.gap.conductivity)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The temperatures in K between which its law is known."""
+        law = self.law
+        return self.temperature_range or (law.ends if isinstance(law, SurfaceFunction) else (-inf, inf))
 
     @property
     def constant_resistance(self) -> float | None:

@@ -191,6 +191,18 @@ class Operations:
                 return reduce(lambda a, b: add("min", a, b, add("add", b, add("negative", a))), found)
         return add(name, *found)
 
+    @property
+    def jump_together(self) -> bool:
+        """Whether any operation may jump where all variables together reach a value: at places that move."""
+        smooth = list[frozenset[str]]()  # the variables with which each operation changes without a jump
+        for kind, operands, _, value in self.all:
+            on = frozenset([str(value)] if kind == "name" else ()).union(*(smooth[each] for each in operands))
+            jumps = kind in ("below", "upto", "equal", "floor")
+            if jumps and on == {*self.names}:
+                return True
+            smooth.append(frozenset() if jumps else on)
+        return False
+
     def values(self, place: int, variables: Mapping[str, Array], chosen: bool) -> dict[int, Array]:
         """The values of an operation and of those on which it depends, at points of pieces.
 

@@ -18,6 +18,7 @@ from heatsim.scenario.values.materialfunction import (
     MaterialTable,
     read_material_function,
 )
+from heatsim.scenario.values.points import Operations
 from heatsim.scenario.values.quantities import Quantity
 from heatsim.scenario.values.timefunction import Constant, Formula, TimeFunction, read_time_function
 
@@ -153,4 +154,7 @@ def read_surface_value(value: object, quantity: Quantity, folder: Path, *, of_co
     if others:
         message = f"an expression in T and Tamb cannot have {others[0]} too; the ambient temperature may change in time"
         raise ValueError(f"got {show(value)}; {message}")
+    if of_contact and Operations(expression.tree, own).jump_together:
+        message = "it jumps at a temperature that changes in time: let it change over some kelvins, as in"
+        raise ValueError(f'got {show(value)}; {message} "1/(1 + exp(-(T - 300 - t)/2))", or use min and max')
     return SurfaceFormula(Expression(value, own))

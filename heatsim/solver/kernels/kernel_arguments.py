@@ -294,5 +294,4 @@ def composite_arrays(problem: HeatProblem, field: Field) -> CompositeArrays:
         problem.precision,
         open_faces=problem.open_faces,
         mixed=problem.boundary.mixed,
-        gaps=problem.boundary.first_gap,
     )

@@ -23,6 +23,7 @@ from heatsim.scenario import load, parse, write_resolved
 from heatsim.storage import folder
 from heatsim.storage.run_settings import read_settings
 from heatsim.storage.run_tables import read_energy, read_nodes
+from heatsim.storage.summary_file import read_summary
 
 # A slot through a block whose outer sides are held. The block conducts so well that its walls have one temperature.
 LENGTH, SIDE, WALL, INLET = 0.1, 1e-3, 350.0, 300.0
@@ -354,6 +355,8 @@ def test_the_water_takes_what_the_wall_gives(method: str, tmp_path: Path) -> Non
         assert taken == pytest.approx(-through, rel=1e-9, abs=1e-9)
         assert float(nodes[f"water flows ({unit})"]) == pytest.approx(-taken, rel=1e-9, abs=1e-9)
     assert taken > 1.0
+    along = read_summary(tmp_path / "out")["channels"]["water"]
+    assert along["temperature"][-1] == pytest.approx(float(nodes["water (K)"]), abs=1e-3)
     nodes_table = read_nodes(tmp_path / "out")
     assert nodes_table is not None
     shown = node_table(nodes_table, read_settings(tmp_path / "out"))
@@ -365,6 +368,17 @@ def test_the_water_takes_what_the_wall_gives(method: str, tmp_path: Path) -> Non
     page = build(tmp_path / "out")
     assert shown.title in page
     assert (">Nodes</figcaption>" in page) == (method != "steady")
+
+
+@pytest.mark.parametrize(("side", "ends"), [("x_min", [0.01, 0.02, 0.1]), ("x_max", [0.09, 0.08, 0.0])])
+def test_the_summary_has_the_temperatures_along_a_channel(side: str, ends: list[float], tmp_path: Path) -> None:
+    path = runs.write(tmp_path, BLOCK + WATER.replace("x_min", side))
+    Simulation.from_scenario(path, output=tmp_path / "out").run()
+    along = read_summary(tmp_path / "out")["channels"]["water"]
+    position, temperature = along["position"], along["temperature"]
+    assert [*position[:2], position[-1]] == pytest.approx(ends, abs=1e-12)
+    known = [outlet(INLET, 1500.0, 4.0 * SIDE * LENGTH * way) for way in np.arange(1, 11) / 10]
+    assert temperature == pytest.approx(known, abs=1e-6 * 50.0)
 
 
 def _value_of(at: Path, text: str) -> float:

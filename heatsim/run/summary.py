@@ -6,6 +6,8 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
+import numpy as np
+
 from heatsim.grid import FACES
 from heatsim.kernels.launch_shapes import Choice
 from heatsim.observers import energy, heat_flows
@@ -54,6 +56,8 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
         summary |= _of_steady_state(plan, state, state.steady)
     else:
         summary |= _of_steps(plan, state, choice)
+    if problem.scenario.channels:
+        summary["channels"] = _of_channels(state)
     if state.beyond:
         summary["beyond_tables"] = [
             {which.kind: which.name, "temperature": record.temperature, "time": record.time}
@@ -95,6 +99,19 @@ def _of_probes(state: RunState) -> dict[str, dict[str, Any]]:
                 axis, end = divmod(FACES.index(probe.surface), 2)
                 extreme["point"][axis] = grid.origin[axis] + end * grid.size[axis]
             found[probe.name] = extreme
+    return found
+
+
+def _of_channels(state: RunState) -> dict[str, dict[str, list[float]]]:
+    """Of each channel the temperatures in K at which the fluid leaves its planes, from the inlet on, and where in m."""
+    problem, found = state.problem, {}
+    network = problem.boundary.network
+    assert network is not None
+    for nodes in network.channels:
+        planes = np.array(nodes.planes[::-1] if nodes.backwards else nodes.planes)
+        ends = problem.grid.axes[nodes.axis].borders[planes + (not nodes.backwards)]
+        temperatures = network.temperatures[nodes.first : nodes.last + 1]
+        found[nodes.channel.name] = {"position": ends.tolist(), "temperature": temperatures.tolist()}
     return found
 
 

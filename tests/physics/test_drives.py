@@ -116,10 +116,33 @@ x_min = { type = "flux", value = "100*sin(t/100)^2" }
 def test_films_and_emissivities_count_by_parts_of_themselves() -> None:
     for found in (
         face(coefficient='"5 + sin(t)"'),
-        face(coefficient='"5e6 + 1e6*sin(t)"'),
         face("radiation", emissivity='"0.5 + 0.1*sin(t)"', ambient="300.0"),
     ):
         assert 0.2 < found.longest(1.0, 900.0, TOLERANCE) < 2.0
+
+
+def test_films_count_by_what_half_cells_behind_them_feel() -> None:
+    """Half cells of 1,667 W/(m² K): films far above are as good as none, and a short fall below cuts the heat off."""
+    assert face(coefficient='"5e9 + 1e9*sin(t)"').longest(1.0, 900.0, TOLERANCE) == 900.0
+    # The film falls below 1,667 W/(m² K) for 0.05 s only, at a kink and in a table: 0.1 % of its largest value.
+    at = 100.0 * pi
+    found = face(coefficient='"16 + 1.6e6*abs(sin(t/100))"')
+    assert found.longest(at - 10.0, 10.0, TOLERANCE) < 9.99
+    assert found.longest(at, 10.0, TOLERANCE) < 0.05
+    table = face(coefficient="{ times = [0, 500, 1000], values = [1.6e6, 16.0, 1.6e6] }")
+    assert table.longest(500.0, 10.0, TOLERANCE) < 0.2
+    assert face(coefficient="{ times = [0, 500, 1000], values = [25, 5, 25] }").drives == ()
+
+
+def test_a_contact_counts_by_what_half_cells_beside_it_feel() -> None:
+    halves = BOX.replace("cells = [5, 4, 2]", 'cells = [5, 4, 2]\nmaterial = "a"').replace(
+        "[material]", "[materials.a]"
+    )
+    text = halves[halves.index("[materials.a]") :].split("[", 2)[1].split("]", 1)[1]
+    region = '[[regions]]\nname = "r"\nmaterial = "b"\nbox = { min = [0.04, 0, 0], max = [0.1, 0.1, 0.1] }\n'
+    contact = '[[contacts]]\nbetween = ["a", "b"]\nconductance = "16 + 1.6e6*abs(sin(t/100))"\n'
+    body = problem(f"{halves}end = 1000.0\n[materials.b]{text}\n{region}{contact}")
+    assert Drives.of(body).watched(TOLERANCE).longest(100.0 * pi, 10.0, TOLERANCE) < 0.1
 
 
 def test_a_moving_beam_bounds_steps_if_it_matters() -> None:

@@ -3,8 +3,9 @@
 Both ends of a step know values and slopes, and between them rows follow cubics. So a step may be as long as the cubic
 through both ends follows what drives the body:
 
-    temperatures, film coefficients, emissivities    the function f(t) itself
-    sources, given fluxes, beams                     the heat ∫ f dt that they give, because steps average them
+    temperatures, emissivities         the function f(t) itself
+    film coefficients and contacts     f/(1 + R·f): in series with the resistance R of the half cells beside them
+    sources, given fluxes, beams       the heat ∫ f dt that they give, because steps average them
 
 The heat counts as the rise in K of the cell that it warms most, kept in that cell. So a pulse that warms no cell by the
 tolerance costs nothing, a pulse that matters is followed, and what is smooth costs nothing either: the cubic misses it
@@ -27,6 +28,7 @@ from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.condition_terms import NOTHING as NO_FLUX
 from heatsim.physics.conditions.condition_terms import time_functions
+from heatsim.physics.drives.half_cells import half_cells, half_cells_of_gap, ratios
 from heatsim.physics.operator.boundary_faces import at_box
 from heatsim.physics.sources.passing import passing_times
 from heatsim.physics.sources.sources import Sources
@@ -84,6 +86,7 @@ class Drive:
         during: the start and end in s between which it acts.
         end: of the run in s.
         of_types: ``kelvin`` of each cell type; None if it is the same for all.
+        ratios: of films and contacts, R·(largest f) for different R of the half cells beside them; shape (n,).
     """
 
     keys: tuple[str, ...]
@@ -94,6 +97,7 @@ class Drive:
     end: float
     relative: bool = False
     of_types: Array | None = field(default=None, compare=False)
+    ratios: Array = field(default_factory=lambda: np.zeros(1), compare=False)
 
     @property
     def of_temperature(self) -> bool:
@@ -115,8 +119,18 @@ class Drive:
         A change of heat counts with the whole time between them.
         """
         near = NEAR_JUMP * self.end
-        changes = self.kelvin * np.abs(self._product(edges[1:] - near) - self._product(edges[:-1] + near))
+        changes = np.abs(self._felt(edges[1:] - near) - self._felt(edges[:-1] + near)).max(axis=0)
         return np.asarray(changes * (np.diff(edges) if self.averaged else 1.0))
+
+    def straight(self, low: float, high: float, tolerance: Tolerance) -> float:
+        """By how much a straight line may differ from a function of it that lies between ``low`` and ``high``."""
+        if self.of_temperature:
+            return PART * tolerance.of_run / self.kelvin
+        # Behind half cells a film counts most where it is weakest.
+        weakest, strongest = (
+            (1.0 + self.ratios.max() * self.kelvin * np.array([low, high])) if self.relative else (1, 1)
+        )
+        return float(PART * tolerance.fraction * (high - low) * weakest / strongest)
 
     def negligible(self, times: Array, allowed: float) -> NDArray[np.bool_]:
         """Which of its jumps and kinks at ``times`` (s, ascending) are so close to the next that they cannot matter.
@@ -145,7 +159,8 @@ class Drive:
 
     def watched(self, allowed: float) -> bool:
         """Whether steps can miss anything of it."""
-        if not self._corners_alone:
+        # Of a film that changes evenly a cubic misses (f/(1 + R·f))⁗/384.
+        if not self._corners_alone or (self.ratios**3 * (1.0 + self.ratios) / 16.0).max() > allowed:
             return True
         times = self.functions[0].jumps(self.end)
         return times is not None and bool(self.negligible(times, allowed).any())
@@ -187,20 +202,19 @@ class Drive:
         times = self._places(time, h)
         theta = (times - time) / h
         if self.averaged:
-            course = np.concatenate(([0.0], np.cumsum(self._heats(times))))
+            course = self.kelvin * np.concatenate(([0.0], np.cumsum(self._heats(times))))[np.newaxis]
             apart = NEAR_JUMP * self.end
-            slopes = self._product(np.array([time + apart, time + h - apart]))
+            slopes = self._felt(np.array([time + apart, time + h - apart]))
         else:
-            course = self._product(times)
+            course = self._felt(times)
             apart = _APART * h
-            near = self._product(time + np.array([0.0, apart, 2.0 * apart, h - 2.0 * apart, h - apart, h]))
-            slopes = np.array([-3.0 * near[0] + 4.0 * near[1] - near[2], 3.0 * near[5] - 4.0 * near[4] + near[3]])
-            slopes /= 2.0 * apart
+            near = self._felt(time + np.array([0.0, apart, 2.0 * apart, h, h - apart, h - 2.0 * apart]))
+            slopes = near.reshape(-1, 2, 3) @ [-3.0, 4.0, -1.0] * [1.0, -1.0] / (2.0 * apart)
         rest = 1.0 - theta
         weight = theta * theta * (3.0 - 2.0 * theta)
-        cubic = course[0] * (1.0 - weight) + course[-1] * weight
-        cubic += h * theta * rest * (rest * slopes[0] - theta * slopes[1])
-        return self.kelvin * float(np.abs(course - cubic).max())
+        cubic = course[:, :1] * (1.0 - weight) + course[:, -1:] * weight
+        cubic += h * theta * rest * (rest * slopes[:, :1] - theta * slopes[:, 1:])
+        return float(np.abs(course - cubic).max())
 
     def _places(self, time: float, h: float) -> Array:
         """Times in s at which a step is looked at: even parts, and where the functions change."""
@@ -217,6 +231,12 @@ class Drive:
         heats, some = np.zeros(len(lengths)), lengths > 0.0
         heats[some] = mean_of_product(self.functions, starts[some], lengths[some]) * lengths[some]
         return heats
+
+    def _felt(self, times: Array) -> Array:
+        """What cells behind it feel of f at times in s: in K, in K/s or as a part; shape (ratios, times)."""
+        parts = self.kelvin * self._product(times)
+        ratios = self.ratios[:, np.newaxis]
+        return np.asarray((1.0 + ratios) * parts / (1.0 + ratios * parts))
 
     def _product(self, times: Array) -> Array:
         """The values of f at times in s."""
@@ -241,7 +261,7 @@ class Drives:
         """Those of the conditions and sources of a problem."""
         warming = _warming(problem.boundary, problem.sources.materials)
         found = [
-            *_of_conditions(problem.boundary, warming),
+            *_of_conditions(problem.boundary, problem.sources.materials, warming),
             *_of_nodes(problem.boundary),
             *_of_sources(problem.sources),
         ]
@@ -252,8 +272,8 @@ class Drives:
 
         ``tolerance`` is that of the first step.
         """
-        allowed = PART * tolerance.of_run
-        return replace(self, drives=tuple(_merged(drive for drive in self.drives if drive.watched(allowed))))
+        watched = (drive for drive in self.drives if drive.watched(_allowed(drive, tolerance)))
+        return replace(self, drives=tuple(_merged(watched)))
 
     def bent(self, time: float, h: float) -> float:
         """By how many K at most the heat of a step of ``h`` s from ``time`` (s) bends, as rates at both ends see it."""
@@ -263,7 +283,7 @@ class Drives:
         """The longest step in s from ``time`` (s), not above ``h`` s."""
         allowed = PART * tolerance.of_run
         for drive in self.drives:
-            h = drive.longest(time, h, PART * tolerance.fraction if drive.relative else allowed)
+            h = drive.longest(time, h, _allowed(drive, tolerance))
         for start, stop, pace, rate in self.beams:
             on_way = max(start - time, 0.0) + MOST_SPOTS * PART_OF_WAY * pace
             if time + on_way < stop:
@@ -274,6 +294,11 @@ class Drives:
 
 
 NOTHING = Drives((), ())
+
+
+def _allowed(drive: Drive, tolerance: Tolerance) -> float:
+    """What a step may miss of a drive: in K, or as a part where it is relative."""
+    return PART * (tolerance.fraction if drive.relative else tolerance.of_run)
 
 
 def changes(functions: Iterable[TimeFunction], end: float) -> Array:
@@ -301,7 +326,8 @@ def _merged(drives: Iterable[Drive]) -> Iterator[Drive]:
     for some in alike.values():
         largest = max(drive.kelvin for drive in some)
         of_types = np.asarray(sum(drive.kelvin if drive.of_types is None else drive.of_types for drive in some))
-        yield replace(some[0], kelvin=largest, of_types=of_types) if len(some) > 1 else some[0]
+        together = np.unique(np.concatenate([drive.ratios for drive in some]))
+        yield replace(some[0], kelvin=largest, of_types=of_types, ratios=together) if len(some) > 1 else some[0]
 
 
 def _warming(boundary: Boundary, materials: CellTypes) -> Array:
@@ -329,16 +355,19 @@ def _capacities(materials: CellTypes) -> Array:
     return np.where(materials.heat_capacity > 0.0, materials.heat_capacity, inf)
 
 
-def _of_conditions(boundary: Boundary, warming: Array) -> Iterator[Drive]:
+def _of_conditions(boundary: Boundary, materials: CellTypes, warming: Array) -> Iterator[Drive]:
     end, seen = boundary.scenario.time.end, set[int]()
     fluxes = [time_functions(condition).flux for condition in boundary.conditions]
+    films, halves = [time_functions(of).film for of in boundary.conditions], half_cells(boundary, materials)
     for key, condition in zip(boundary.keys, boundary.conditions, strict=True):
         functions = time_functions(condition)
         flux = functions.flux
         for name, function in (("coefficient", functions.film), ("emissivity", functions.emissivity)):
             if not function.constant and id(function) not in seen:
                 largest = max(map(abs, function.extremes(end)))
-                yield Drive((f"{key}.{name}",), (function,), 1.0 / largest, False, (0.0, end), end, relative=True)
+                behind = [R for of, pair in zip(films, halves, strict=True) if of is function for R in pair]
+                drive = Drive((f"{key}.{name}",), (function,), 1.0 / largest, False, (0.0, end), end, relative=True)
+                yield replace(drive, ratios=ratios(largest, behind))
         # Surroundings are the ambient if the scenario has none; without radiation they do nothing.
         names = ("value" if isinstance(condition, Temperature) else "ambient", "surroundings")
         for name, function in zip(names, (functions.ambient, functions.surroundings), strict=True):
@@ -350,12 +379,14 @@ def _of_conditions(boundary: Boundary, warming: Array) -> Iterator[Drive]:
             yield replace(_drive(key, [(name, flux)], float(of_types.max()), (0.0, end), end), of_types=of_types)
         # Faces share the condition `default`.
         seen |= {id(function) for function in functions}
-    for law in boundary.gaps:
+    for place, law in enumerate(boundary.gaps):
+        behind = half_cells_of_gap(materials, place)
         for course in law.courses:
             largest = max(map(abs, course.extremes(end)))
             if largest > 0.0:
                 key = f"contacts.{law.number}.conductance"
-                yield Drive((key,), (course,), 1.0 / largest, False, (0.0, end), end, relative=True)
+                drive = Drive((key,), (course,), 1.0 / largest, False, (0.0, end), end, relative=True)
+                yield replace(drive, ratios=ratios(largest / law.width, behind))
 
 
 def _of_nodes(boundary: Boundary) -> Iterator[Drive]:

@@ -98,8 +98,7 @@ def _of_drive(scenario: Scenario, drive: Drive, tolerance: Tolerance) -> Iterato
     negligible = every[drive.negligible(every, allowed)]
     for key, function in zip(drive.keys, drive.functions, strict=True):
         low, high = function.extremes(drive.end)
-        error = allowed / drive.kelvin if drive.of_temperature else PART * tolerance.fraction * (high - low)
-        times = function.jumps(drive.end, error)
+        times = function.jumps(drive.end, drive.straight(low, high, tolerance))
         assert times is not None, "found above"
         times = times[(times > drive.during[0]) & (times < drive.during[1]) & ~np.isin(times, negligible)]
         kinks = _are_kinks(function, times, (low, high), drive.end)

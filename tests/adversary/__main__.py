@@ -5,6 +5,7 @@ Prints a line for each case that is wrong or that takes long, and a summary at t
 
 import argparse
 import os
+import signal
 import sys
 import time
 from collections import Counter
@@ -33,6 +34,7 @@ def main() -> None:
     if chosen.only:
         seeds = [seed for seed in seeds if chosen.only in " ".join(random_case(seed).kinds)]
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     started, found = time.perf_counter(), list[Trial]()
     for one in trials(seeds, chosen.workers):
         found.append(one)

@@ -194,13 +194,15 @@ def heat_faults(body: Body, exact: Solution, found: Run, allowed: float) -> list
 def _largest_default(case: Case, body: Body, exact: Solution) -> float:
     """The largest default tolerance in K that the documents allow: 0.02 % of the range of the run.
 
-    Where heat may widen the range it counts as if no heat flowed away, which is not known here: then 1 mK is allowed.
+    Where heat may widen the range it counts as if no heat flowed away, which is not known here: then 1 mK is allowed,
+    and where nothing happens.
     """
     low, high = extremes(case, body)
     of_range = 2e-4 * max(max(exact.high, high) - min(exact.low, low), _range_of_conditions(case, body))
     conditions = case.document["boundaries"].values()
     heated = case.document.get("sources") or any("flux" in each or each["type"] == "flux" for each in conditions)
-    return max(1e-3, of_range) if heated else max(1e-9, of_range)
+    still = of_range < 1e-14 * exact.high  # rounding
+    return max(1e-3 if heated or still else 1e-9, of_range)
 
 
 def extremes(case: Case, body: Body) -> tuple[float, float]:

@@ -257,6 +257,10 @@ def solve(body: Body, times: Array, marks: Sequence[tuple[float, float]], fine: 
     h, start = np.diff(edges), edges[:-1]
     nodes = start[:, np.newaxis] + h[:, np.newaxis] * _NODES
     values = np.array([drive.amount(nodes) for drive in body.drives]).reshape(-1, *nodes.shape)
+    # Temperatures count from one of them: the modes of good and bad conductors round 1e6 times as much as T itself.
+    zero = float(body.T0[0])
+    for row, drive in zip(values, body.drives, strict=True):
+        row -= zero * body.conductances.get(drive.owner, np.zeros(1)).any()
     steps = np.searchsorted(edges, times)
     sums = np.pad(np.cumsum((values @ _WEIGHTS) * h, axis=1), ((0, 0), (1, 0)))
     heats = {"sources": np.zeros(len(times))}
@@ -271,10 +275,10 @@ def solve(body: Body, times: Array, marks: Sequence[tuple[float, float]], fine: 
         linear = {name: heats[name] for name in heats if not body.conductances.get(name, np.zeros(1)).any()}
         T, low, high = _by_radau(body, times, marks, fine)
         return Solution(T, linear, given, low, high)
-    T, of_T = _by_modes(body, h, values, steps)
+    T, of_T = _by_modes(body, zero, h, values, steps)
     for name, G in body.conductances.items():
         heats[name] = heats[name] - of_T @ G
-    return Solution(T, heats, given, float(T.min()), float(T.max()))
+    return Solution(T + zero, heats, given, float(T.min()) + zero, float(T.max()) + zero)
 
 
 def _edges(body: Body, times: Array, marks: Sequence[tuple[float, float]], eps: float) -> Array:
@@ -301,11 +305,11 @@ def _edges(body: Body, times: Array, marks: Sequence[tuple[float, float]], eps: 
     return edges
 
 
-def _by_modes(body: Body, h: Array, values: Array, steps: NDArray[np.int64]) -> tuple[Array, Array]:
-    """Temperatures after some steps, and their integrals over time."""
+def _by_modes(body: Body, zero: float, h: Array, values: Array, steps: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Temperatures above ``zero`` (K) after some steps, and their integrals over time."""
     rates, into, back = body.modes
     shares = np.array([into @ (drive.share / body.C) for drive in body.drives]).reshape(-1, body.count)
-    y, total, wanted = into @ body.T0, np.zeros(body.count), set(steps.tolist())
+    y, total, wanted = into @ (body.T0 - zero), np.zeros(body.count), set(steps.tolist())
     found = {0: (y, total)}
     at_once = max(1, 200_000 // body.count)
     for first in range(0, len(h), at_once):
@@ -355,10 +359,12 @@ def _by_radau(body: Body, times: Array, marks: Sequence[tuple[float, float]], fi
         surroundings, K = condition.get("surroundings", ambient), face.half / face.area
         surface = (K * T + film * ambient) / (K + film) if film or not emitted else T.copy()
         for _ in range(30 if emitted else 0):
-            left = film * (ambient - surface) + emitted * (surroundings**4 - surface**4) - K * (surface - T)
+            # Below 0 K, where too much heat is taken out, T⁴ would take out ever more of it.
+            radiated = emitted * (surroundings**4 - np.abs(surface) ** 3 * surface)
+            left = film * (ambient - surface) + radiated - K * (surface - T)
             change = left / (film + 4.0 * emitted * np.maximum(surface, 1.0) ** 3 + K)
             surface = surface + change
-            if np.abs(change).max() < 1e-11 * surface.max():
+            if np.abs(change).max() < 1e-11 * np.abs(surface).max():
                 break
         return K * (surface - T) * face.area
 

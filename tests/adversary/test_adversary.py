@@ -69,6 +69,18 @@ def test_the_judge_sees_extremes_before_and_after_the_middle_of_a_pulse(seed: in
     assert (low, high) == pytest.approx((closely.low, closely.high), abs=0.05 * (high - low))
 
 
+def test_the_judge_knows_bodies_that_would_fall_below_zero_while_they_radiate() -> None:
+    assert judge(random_case(1006448)).method == "refused"
+
+
+@pytest.mark.slow
+def test_strong_films_that_fall_below_what_half_cells_conduct_are_followed() -> None:
+    """Films of up to 16 MW/(m² K) that fall to 16 kW/(m² K) for 24 µs, 25 times: each time was off the same way."""
+    verdict = judge(random_case(1004287))
+    assert not verdict.faults
+    assert verdict.error < 1.0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, ONCE, 120))
 def test_many_more_follow_their_equations(first: int) -> None:

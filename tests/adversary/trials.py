@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import NamedTuple
 
 import numba
@@ -36,5 +36,11 @@ def trials(seeds: Sequence[int], workers: int) -> Iterator[Trial]:
         yield from map(trial, seeds)
         return
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(trial, seed) for seed in seeds]):
-            yield done.result()
+        try:
+            for done in as_completed([pool.submit(trial, seed) for seed in seeds]):
+                yield done.result()
+        except BaseException:  # a signal: what waits is dropped, what runs ends
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in active_children():
+                process.kill()
+            raise

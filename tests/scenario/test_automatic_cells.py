@@ -117,13 +117,39 @@ def test_layers_thicker_than_their_cells_can_be_are_refused(tmp_path: Path) -> N
 def test_beams_and_formulas_have_fine_cells_where_they_vary() -> None:
     x, y, z = (widths(found(f"{SPOT} }}"), axis) for axis in range(3))
     assert x.max() > 2.0 * x.min()
-    assert max(x.min(), y.min()) <= 1.1 * 0.002 / 18.0
+    assert max(x.min(), y.min()) <= 1.1 * 0.002 / 16.0
     assert z[-1] <= 0.002 / 6.0 * 1.2
     bump = found(initial='"300 + 50*exp(-(x - 0.03)^2/(2*0.002^2))"')
     axis = bump.grid.axes[0]
     assert abs(axis.centres[np.argmin(axis.widths)] - 0.03) < 0.006
     assert axis.widths.min() < 0.001
     assert bump.domain.cells[1:] == (1, 1)
+
+
+def test_a_picture_has_a_cell_for_each_pixel() -> None:
+    document = tomllib.loads((SCENARIOS / "photograph.toml").read_text(encoding="utf-8"))
+    given = parse(document, SCENARIOS / "photograph.toml").domain.cells
+    document["domain"]["cells"] = "auto"
+    assert parse(document, SCENARIOS / "photograph.toml").domain.cells == given
+
+
+def test_cells_far_from_parts_are_wider_than_those_of_a_body_without_any() -> None:
+    warm = WARM.replace("z_max", "default")
+    corner = '[[regions]]\nname = "chip"\nmaterial = "b"\nbox = { min = [0, 0, 0.018], max = [0.002, 0.002, 0.02] }'
+    plain, parted = found(warm), found(f"{warm}\n{corner}")
+    assert widths(parted, 0)[-4] > 1.5 * widths(plain, 0).max()
+    assert widths(parted, 0).min() < 0.3 * widths(plain, 0).min()
+    assert neighbours(parted) <= 1.5
+
+
+def test_a_wide_part_beside_a_thin_one_has_the_cells_that_its_own_edges_need() -> None:
+    # The plane where the column begins is no edge of the thin lid that it stands on.
+    column = SLAB.replace("slab", "column").replace("[0.0, 0.0, 0.002]", "[0.04, 0.03, 0.0022]")
+    column = column.replace("[0.1, 0.08, 0.0022]", "[0.06, 0.05, 0.02]")
+    axis = found(f"{WARM}\n{SLAB}\n{column}").grid.axes[2]
+    inside = axis.widths[(axis.centres > 0.002) & (axis.centres < 0.0022)]
+    assert len(inside) == 4
+    assert inside.min() > 0.04e-3
 
 
 def test_the_ends_of_periodic_axes_are_neighbours() -> None:

@@ -5,11 +5,11 @@ Planes of parts lie between cells, and cells are small where parts are thin, end
 1. the ends of parts and patches and the planes of layers divide the domain into pieces, each with an even number of
    cells, so that the coarser grids of multigrid and of the error in space keep the planes;
 2. parts, patches, layers and gaps between parts that face each other have at least ``across`` cells, curved parts more;
-3. fluxes are singular at edges of parts, so beside their ends widths are EDGE of that, except along the thinnest axis
-   of thin parts, which heat crosses evenly; beside faces that heat passes they are FACE of it, if the domain is not
-   thin there; in beams and where formulas vary, they are small enough for their shapes;
-4. widths grow with the distance by GROWTH from cell to cell, up to a part of the longest edge; between pieces of two or
-   four cells, whose numbers are rounded, by up to 1.5.
+3. fluxes are singular at edges of parts, so beside its ends widths are EDGE of those of a part, except along the
+   thinnest axis of thin parts, which heat crosses evenly; beside faces that heat passes they are FACE of those there,
+   if the domain is not thin; in beams and where formulas vary, they are small enough for their shapes;
+4. widths grow with the distance by GROWTH from cell to cell, up to a part of the longest edge, which is larger in
+   bodies with parts; between pieces of two or four cells, whose numbers are rounded, by up to 1.5.
 
 All widths are in proportion to 1/``across``. Borders divide ∫dx/h evenly, where h(x) is the width that these rules
 allow at x. So neighbours differ smoothly.
@@ -31,8 +31,10 @@ from heatsim.scenario.tables.marks import THIN, Divided, Mark, marks_of, refused
 # The largest width of a cell over that of its neighbour.
 GROWTH = 1.25
 _SLOPE = 0.88 * (GROWTH - 1.0)  # of widths over the distance; less than the limit, because cells are whole
-# The fewest cells along the longest edge of the domain in units of ``across``, if 0, 1, 2 or 3 axes have several cells.
-_LONGEST = 1.0, 32.0, 16.0, 8.0
+# The fewest cells along the longest edge of the domain in units of ``across``, if 0, 1, 2 or 3 axes have several cells:
+# of a body with parts, far from which heat flow is smooth; of one where only beams and formulas have a scale; of one
+# without either, whose error follows from these cells alone.
+_PARTS, _SHAPES, _PLAIN = (1.0, 10.0, 5.0, 5.0), (1.0, 12.0, 16.0, 8.0), (1.0, 12.0, 16.0, 16.0)
 _SAME = 1e-9  # planes nearer to each other than this part of the edge are one
 _SAMPLES = 64  # of the width between two planes, for its integral
 _PASSES, _SETTLED = 8, 0.98  # over an axis; the part of a width by which it may still change
@@ -115,10 +117,14 @@ def automatic_cells(scenario: Divided) -> AutomaticCells:
     marks = [marks_of(scenario, axis) for axis in range(3)]
     several = [varies(scenario, axis, marks[axis]) for axis in range(3)]
     edges = [size for size, more in zip(domain.size, several, strict=True) if more]
-    largest = max(edges, default=0.0) / (_LONGEST[len(edges)] * domain.across)
     flat = [size < THIN * min((other for other in edges if other != size), default=0.0) for size in domain.size]
     ends = [np.array([low, low + size]) for low, size in zip(domain.origin, domain.size, strict=True)]
     formulas = [widths_of_formulas(scenario, axis) for axis in range(3)]
+    inside = [mark for axis, (low, high) in enumerate(ends) for mark in marks[axis] if mark.divides(low, high)]
+    beams = [source for source in scenario.sources if source.beam is not None]
+    shapes = bool(beams) or any(len(limits) for _, _, limits in formulas)
+    longest = _PARTS if inside else _SHAPES if shapes else _PLAIN
+    largest = max(edges, default=0.0) / (longest[len(edges)] * domain.across)
     periodic = [isinstance(scenario.boundaries.face(f"{name}_min"), Periodic) for name in AXES]
 
     # In a thin domain heat flows evenly from face to face.
@@ -165,14 +171,19 @@ def _refuse_narrow(domain: Domain, found: AutomaticCells) -> None:
 
 
 def _rules(
-    domain: Domain, axis: int, marks: Sequence[Mark], largest: float, formulas: tuple[Floats, Floats], periodic: bool
+    domain: Domain,
+    axis: int,
+    marks: Sequence[Mark],
+    largest: float,
+    formulas: tuple[Floats, Floats, Floats],
+    periodic: bool,
 ) -> _Rules:
     """What the widths along an axis follow from."""
     low, size = domain.origin[axis], domain.size[axis]
     near = _SAME * size
     planes = _planes(low, size, [end for mark in marks if mark.whole for end in (mark.low, mark.high)])
     widths, names = np.full(len(planes) - 1, min(largest, size / domain.across)), ["the domain"] * (len(planes) - 1)
-    factors, least = np.ones(len(planes)), np.zeros(len(planes))
+    factors, own, least = np.ones(len(planes)), np.full(len(planes), inf), np.zeros(len(planes))
     alone = [mark for mark in marks if not mark.whole or mark.low == mark.high]
     for mark in marks:
         for piece in np.flatnonzero((planes[:-1] > mark.low - near) & (planes[1:] < mark.high + near)):
@@ -181,18 +192,21 @@ def _rules(
         for end in (mark.low, mark.high):
             here = np.abs(planes - end) <= near
             if mark.low == mark.high or low + near < end < low + size - near:
-                factors[here] = np.minimum(factors[here], mark.beside)
+                if mark.width < inf:
+                    own[here] = np.minimum(own[here], mark.beside * mark.width)
+                else:
+                    factors[here] = np.minimum(factors[here], mark.beside)
             least[here] = np.maximum(least[here], mark.least)
     before, after = np.append(inf, widths), np.append(widths, inf)
-    at = np.maximum(np.minimum(before, after) * factors, least)
+    at = np.maximum(np.minimum(np.minimum(before, after) * factors, own), least)
     nearer = [names[number - (before[number] < after[number])] for number in range(len(names))]
     return _Rules(
         planes,
         widths,
         least,
         starts=np.concatenate((formulas[0], [mark.low for mark in alone], planes)),
-        ends=np.concatenate((formulas[0], [mark.high for mark in alone], planes)),
-        limits=np.concatenate((formulas[1], [max(mark.width, mark.least) for mark in alone], at)),
+        ends=np.concatenate((formulas[1], [mark.high for mark in alone], planes)),
+        limits=np.concatenate((formulas[2], [max(mark.width, mark.least) for mark in alone], at)),
         owners=[*["a formula"] * len(formulas[0]), *(mark.name for mark in alone), *nearer, names[-1]],
         period=size if periodic else 0.0,
     )

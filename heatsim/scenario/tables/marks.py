@@ -26,7 +26,7 @@ from heatsim.scenario.values.timefunction import SpaceFormula
 _CURVED, _OF_FILE = 3.0, 1.5
 # Cells in units of ``across``: in the radius of a beam that moves, and of one that stays, whose shape the field keeps;
 # in the absorption depth of a beam; in a radius below a surface that absorbs a beam.
-_SPOT, _STILL, _DEPTH, _UNDER = 1.0, 4.5, 1.0, 1.5
+_SPOT, _STILL, _DEPTH, _UNDER = 1.0, 4.0, 2.0, 1.5
 _REACH = 2.0, 3.0  # how far beams reach, in radii and in absorption depths
 _CURVATURE = 1.0  # the same in √(range/|second derivative|) of a formula
 _ALONG, _BESIDE, _TIMES = 129, 9, 5  # samples of formulas: along the axis, along each other one, in time
@@ -53,9 +53,9 @@ class Divided(Protocol):
     def time(self) -> object: ...  # noqa: D102
 
 
-# Widths beside planes, in parts of those around them: at faces that heat passes, and where parts and patches end. Thin
-# parts need none of the latter along their thinnest axis, across which heat flows evenly.
-FACE, EDGE = 0.5, 0.32
+# Widths beside planes, in parts of those around faces that heat passes, and of those of parts and patches that end
+# there. Thin parts need none of the latter along their thinnest axis, across which heat flows evenly.
+FACE, EDGE = 0.5, 0.3
 THIN = 0.25  # of the next larger extent
 
 
@@ -78,6 +78,10 @@ class Mark(NamedTuple):
     beside: float = 1.0
     least: float = 0.0
     whole: bool = True
+
+    def divides(self, low: float, high: float) -> bool:
+        """Whether the part, the patch or the layer ends between two coordinates in m."""
+        return self.whole and (low < self.low < high or low < self.high < high)
 
 
 class _Extent(NamedTuple):
@@ -131,8 +135,8 @@ def varies(scenario: Divided, axis: int, marks: Sequence[Mark]) -> bool:
     )
 
 
-def widths_of_formulas(scenario: Divided, axis: int) -> tuple[Floats, Floats]:
-    """Places along an axis in m, and the largest widths there that resolve formulas in space and pictures."""
+def widths_of_formulas(scenario: Divided, axis: int) -> tuple[Floats, Floats, Floats]:
+    """The starts and ends of pieces of an axis, and the widths that resolve formulas and pictures there, in m."""
     domain = scenario.domain
     ends = [(start, start + size) for start, size in zip(domain.origin, domain.size, strict=True)]
     lines = [np.linspace(*end, _ALONG if other == axis else _BESIDE) for other, end in enumerate(ends)]
@@ -154,8 +158,9 @@ def widths_of_formulas(scenario: Divided, axis: int) -> tuple[Floats, Floats]:
     initial = getattr(scenario.initial, "temperature", None)
     if isinstance(initial, ImageFile) and axis < 2:
         limits = np.minimum(limits, domain.size[axis] / open_picture(initial.image)[0].size[axis])
-    kept = np.isfinite(limits)
-    return lines[axis][kept], limits[kept]
+    of_pieces = np.minimum(limits[1:], limits[:-1])
+    kept = np.isfinite(of_pieces)
+    return lines[axis][:-1][kept], lines[axis][1:][kept], of_pieces[kept]
 
 
 def refused(scenario: Divided) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import runs
+from void_bodies import with_void
 
 from heatsim import Simulation
 from heatsim.commands.geometry import geometry_of
@@ -27,17 +28,10 @@ from heatsim.storage.summary_file import read_summary
 
 # A slot through a block whose outer sides are held. The block conducts so well that its walls have one temperature.
 LENGTH, SIDE, WALL, INLET = 0.1, 1e-3, 350.0, 300.0
-BLOCK = """
-[domain]
-size = [0.1, 0.003, 0.003]
-cells = [10, 3, 3]
-material = "metal"
-[materials]
-metal = { conductivity = 1e7, density = 1e6, specific_heat = 1e6 }
-[[regions]]
-name = "slot"
-material = "void"
-box = { min = [0.0, 0.001, 0.001], max = [0.1, 0.002, 0.002] }
+BLOCK = with_void(
+    "0.1, 0.003, 0.003", "10, 3, 3", "metal", (1e7, 1e6, 1e6), slot="0.0, 0.001, 0.001 to 0.1, 0.002, 0.002"
+)
+BLOCK += """
 [boundaries]
 y_min = { type = "temperature", value = 350.0 }
 y_max = { type = "temperature", value = 350.0 }
@@ -262,22 +256,14 @@ def test_round_channels_have_their_smooth_area(shape: str, area: float) -> None:
     assert ends(found) == pytest.approx([outlet(INLET, 200.0, area)], abs=1e-5 * 50.0)
 
 
-EXCHANGER = """
-[domain]
-size = [0.5, 0.003, 0.01]
-cells = [N, 3, 1]
-material = "wall"
-[materials]
-wall = { conductivity = [1e-9, 0.5, 0.5], density = 2000.0, specific_heat = 800.0 }
-[[regions]]
-name = "second"
-material = "void"
-box = { min = [0.0, 0.0, 0.0], max = [0.5, 0.001, 0.01] }
-[[regions]]
-name = "slot"
-material = "void"
-box = { min = [0.0, 0.002, 0.0], max = [0.5, 0.003, 0.01] }
-"""
+EXCHANGER = with_void(
+    "0.5, 0.003, 0.01",
+    "N, 3, 1",
+    "wall",
+    ([1e-9, 0.5, 0.5], 2000.0, 800.0),
+    second="0.0, 0.0, 0.0 to 0.5, 0.001, 0.01",
+    slot="0.0, 0.002, 0.0 to 0.5, 0.003, 0.01",
+)
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.25])
@@ -301,17 +287,10 @@ def test_heat_exchangers_of_two_channels(ratio: float, side: str) -> None:
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)
 
 
-LOOSE = """
-[domain]
-size = [0.1, 0.006, 0.006]
-cells = [8, 6, 6]
-material = "clay"
-[materials]
-clay = { conductivity = 1.5, density = 2000.0, specific_heat = 800.0 }
-[[regions]]
-name = "slot"
-material = "void"
-box = { min = [0.0, 0.002, 0.002], max = [0.1, 0.004, 0.005] }
+LOOSE = with_void(
+    "0.1, 0.006, 0.006", "8, 6, 6", "clay", (1.5, 2000.0, 800.0), slot="0.0, 0.002, 0.002 to 0.1, 0.004, 0.005"
+)
+LOOSE += """
 [boundaries]
 y_min = { type = "convection", coefficient = 30.0, ambient = 350.0 }
 [[sources]]

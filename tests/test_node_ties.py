@@ -3,6 +3,7 @@
 import tomllib
 
 import pytest
+from void_bodies import with_void
 
 from heatsim import Simulation
 from heatsim.errors import ScenarioError
@@ -10,21 +11,15 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import parse
 
 # Three bodies of one cell, with a room between each two of them, and the air of both rooms.
-BODIES = """
-[domain]
-size = [0.05, 0.01, 0.01]
-cells = [5, 1, 1]
-material = "clay"
-[materials]
-clay = { conductivity = 1.0, density = 2000.0, specific_heat = 1000.0 }
-[[regions]]
-name = "front"
-material = "void"
-box = { min = [0.01, 0.0, 0.0], max = [0.02, 0.01, 0.01] }
-[[regions]]
-name = "back"
-material = "void"
-box = { min = [0.03, 0.0, 0.0], max = [0.04, 0.01, 0.01] }
+BODIES = with_void(
+    "0.05, 0.01, 0.01",
+    "5, 1, 1",
+    "clay",
+    (1.0, 2000.0, 1000.0),
+    front="0.01, 0.0, 0.0 to 0.02, 0.01, 0.01",
+    back="0.03, 0.0, 0.0 to 0.04, 0.01, 0.01",
+)
+BODIES += """
 [time]
 method = "steady"
 [solver]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import runs
+from void_bodies import with_void
 
 from heatsim import Simulation
 from heatsim.commands.geometry import geometry_of
@@ -24,22 +25,15 @@ from heatsim.solver.make_stepper import make_stepper
 from heatsim.storage import folder
 
 # A wall of 10 cm between two rooms of 10 cm, 1 cm²; its surfaces exchange heat with the air.
-WALL = """
-[domain]
-size = [0.3, 0.01, 0.01]
-cells = [30, 2, 2]
-[materials.plaster]
-conductivity = 0.5
-density = 1200.0
-specific_heat = 1000.0
-[[regions]]
-name = "room"
-material = "void"
-box = { min = [0.0, 0.0, 0.0], max = [0.1, 0.01, 0.01] }
-[[regions]]
-name = "outside"
-material = "void"
-box = { min = [0.2, 0.0, 0.0], max = [0.3, 0.01, 0.01] }
+WALL = with_void(
+    "0.3, 0.01, 0.01",
+    "30, 2, 2",
+    "plaster",
+    (0.5, 1200.0, 1000.0),
+    room="0.0, 0.0, 0.0 to 0.1, 0.01, 0.01",
+    outside="0.2, 0.0, 0.0 to 0.3, 0.01, 0.01",
+)
+WALL += """
 [initial]
 temperature = 280.0
 [time]
@@ -322,10 +316,8 @@ def test_the_rest_of_a_room_and_of_a_power() -> None:
 def test_one_room_is_all_void_to_the_bit() -> None:
     """Also with layers on held surfaces, which need to know what lies beyond them."""
     layer = '[[layers]]\nmaterial = "copper"\nthickness = "1 mm"\nplane = { axis = "x", at = 0.1 }\n'
-    copper = "[materials.copper]\nconductivity = 390.0\ndensity = 8900.0\nspecific_heat = 385.0\n"
-    domain, rest = WALL.split("[materials.plaster]")
-    text = domain + 'material = "plaster"\n' + copper + "[materials.plaster]" + rest + layer
-    text = text.replace("end = 10.0", 'end = 10.0\nmethod = "euler"')
+    copper = "[materials]\ncopper = { conductivity = 390.0, density = 8900.0, specific_heat = 385.0 }"
+    text = (WALL.replace("[materials]", copper) + layer).replace("end = 10.0", 'end = 10.0\nmethod = "euler"')
     held = 'type = "temperature"\nvalue = 300.0\n'
     void = f"[boundaries]\nvoid = {{ {held.strip().replace(chr(10), ', ')} }}\n"
     both = "".join(f'[[surfaces]]\nof = "{room}"\n{held}' for room in ("room", "outside"))

@@ -160,6 +160,15 @@ def missing_key(example: str) -> str:
     return f"missing; write for example {example}"
 
 
+def faults_of_one(table: object, keys: Sequence[str], example: str) -> list[InitErrorDetails]:
+    """Errors of a table that does not have exactly one of some keys; ``example`` has one of them."""
+    given = [key for key in keys if key in table] if isinstance(table, Mapping) else list(keys[:1])
+    if len(given) > 1:
+        choice = "one of them" if len(keys) == 2 else f"exactly one of {', '.join(keys)}"
+        return [fault(f"got {' and '.join(given)}; write {choice}", (given[-1],))]
+    return [] if given else [fault(missing_key(example), (keys[0],))]
+
+
 def _toml(value: object, depth: int) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -42,7 +42,7 @@ def mistakes(nodes: list[dict[str, Any]], face: dict[str, Any] | None = None, **
         ([{**AIR, "links": [{"node": "air", "conductance": 1.0}]}], TOWARDS_AIR, "nodes.0.links.0.node",
          ITSELF.format('"air"')),
         ([{**AIR, "flows": [{"node": "air", **FLOW}]}], None, "nodes.0.flows.0.node", ITSELF.format('"air"')),
-        ([{**AIR, "links": [{"node": "b", "ambient": 3.0, "conductance": 1.0}]}], None, "nodes.0.links.0",
+        ([{**AIR, "links": [{"node": "b", "ambient": 3.0, "conductance": 1.0}]}], None, "nodes.0.links.0.node",
          "got ambient and node; write one of them"),
         ([{**AIR, "links": [{"conductance": 1.0}]}], None, "nodes.0.links.0.ambient",
          'missing; write for example ambient = "-5 degC", or node = "attic"'),

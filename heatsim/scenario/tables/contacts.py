@@ -1,12 +1,11 @@
 """Contacts: thermal resistances, conductances and gaps between materials or regions."""
 
-from collections.abc import Mapping
 from math import inf
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ModelWrapValidatorHandler, PlainValidator, model_validator
 
-from heatsim.scenario.messages import fault, missing_key, refuse, show, validate_beside
+from heatsim.scenario.messages import fault, faults_of_one, refuse, show, validate_beside
 from heatsim.scenario.tables.fields import (
     STRICT,
     ConductanceOfContact,
@@ -102,9 +101,6 @@ class Gap(BaseModel):
         return 0.0 if self.emissivities is None else 1.0 / (sum(1.0 / each for each in self.emissivities) - 1.0)
 
 
-_KINDS = ("resistance", "conductance", "gap")
-
-
 class Contact(BaseModel):
     """What resists heat wherever two materials touch, two regions, or a material and a region.
 
@@ -143,14 +139,8 @@ class Contact(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _check_kind(cls, table: Any, validate: ModelWrapValidatorHandler["Contact"]) -> "Contact":
-        faults = []
-        if isinstance(table, Mapping):
-            given = [key for key in _KINDS if key in table]
-            if not given:
-                example = "resistance = 1e-5, conductance = 5000.0 or gap = { width = 50e-6, conductivity = 0.15 }"
-                faults.append(fault(missing_key(example), ("resistance",)))
-            elif len(given) > 1:
-                faults.append(fault(f"got {' and '.join(given)}; write exactly one of {', '.join(_KINDS)}"))
+        example = "resistance = 1e-5, conductance = 5000.0 or gap = { width = 50e-6, conductivity = 0.15 }"
+        faults = faults_of_one(table, ("resistance", "conductance", "gap"), example)
         return validate_beside(faults, validate, table)
 
     @model_validator(mode="after")

@@ -1,11 +1,11 @@
 """Nodes: bodies without shape, such as the air of a room, that exchange heat with surfaces and with each other."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel, Field, ModelWrapValidatorHandler, field_validator, model_validator
 
-from heatsim.scenario.messages import fault, missing_key, show, validate_beside
+from heatsim.scenario.messages import faults_of_one, show, validate_beside
 from heatsim.scenario.tables.fields import (
     STRICT,
     Conductance,
@@ -18,14 +18,6 @@ from heatsim.scenario.tables.fields import (
     Text,
 )
 from heatsim.scenario.values.timefunction import Constant, TimeFunction
-
-
-def _one_of(table: Any, keys: tuple[str, str], example: str) -> list[Any]:
-    """Faults of a table that must have exactly one of two keys."""
-    given = [key for key in keys if key in table] if isinstance(table, Mapping) else list(keys[:1])
-    if len(given) == 2:
-        return [fault(f"got {keys[0]} and {keys[1]}; write one of them")]
-    return [] if given else [fault(missing_key(example), (keys[0],))]
 
 
 def column_name(name: str) -> str:
@@ -57,7 +49,7 @@ class NodeLink(BaseModel):
     @classmethod
     def _check_end(cls, table: Any, validate: ModelWrapValidatorHandler["NodeLink"]) -> "NodeLink":
         return validate_beside(
-            _one_of(table, ("ambient", "node"), 'ambient = "-5 degC", or node = "attic"'), validate, table
+            faults_of_one(table, ("ambient", "node"), 'ambient = "-5 degC", or node = "attic"'), validate, table
         )
 
 
@@ -84,7 +76,7 @@ class NodeFlow(BaseModel):
     @classmethod
     def _check_end(cls, table: Any, validate: ModelWrapValidatorHandler["NodeFlow"]) -> "NodeFlow":
         return validate_beside(
-            _one_of(table, ("inlet", "node"), 'inlet = "5 degC", or node = "attic"'), validate, table
+            faults_of_one(table, ("inlet", "node"), 'inlet = "5 degC", or node = "attic"'), validate, table
         )
 
     @property

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, ModelWrapValidatorHandler, PlainValidator, model_validator
 
-from heatsim.scenario.messages import fault, missing_key, validate_beside
+from heatsim.scenario.messages import faults_of_one, validate_beside
 from heatsim.scenario.tables.boundaries import Surface
 from heatsim.scenario.tables.contacts import read_between
 from heatsim.scenario.tables.fields import STRICT, Form, Text
@@ -70,13 +70,7 @@ class RegionSurface(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _check_names(cls, table: Any, validate: ModelWrapValidatorHandler["RegionSurface"]) -> "RegionSurface":
-        faults = []
-        if isinstance(table, Mapping):
-            given = [key for key in OWN_KEYS if key in table]
-            if not given:
-                faults.append(fault(missing_key('of = "die", or between = ["plaster", "room"]'), ("of",)))
-            elif len(given) > 1:
-                faults.append(fault(f"got {' and '.join(given)}; write one of them", ("between",)))
+        faults = faults_of_one(table, OWN_KEYS, 'of = "die", or between = ["plaster", "room"]')
         return validate_beside(faults, validate, table)
 
 

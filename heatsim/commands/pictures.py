@@ -48,16 +48,20 @@ class BackgroundRenderer(DrawingProcess):
             FolderError, InputError, StorageError: as for :func:`heatsim.render.render`.
         """
         if not self.draw(b"draw\n"):
+            from heatsim.physics.geometry.part_owners import part_owners
             from heatsim.render import render
+            from heatsim.render.choice import PictureChoice
 
-            render(self._folder)
+            render(self._folder, PictureChoice(owners=part_owners))
 
 
 def main() -> int:
     """Draw the pictures of the folder named by the first argument, when a line comes in; the exit code."""
     # The process is too short for the search for cycles to pay.
     gc.disable()
+    from heatsim.physics.geometry.part_owners import part_owners
     from heatsim.render import draw_some, replacing_usual
+    from heatsim.render.choice import PictureChoice
     from heatsim.render.opengl import prefer_egl
     from heatsim.render.page.figure import warm_up
 
@@ -71,7 +75,7 @@ def main() -> int:
         prefer_egl()
 
     def draw(numbers: Iterator[int]) -> None:
-        draw_some(folder, numbers)
+        draw_some(folder, numbers, PictureChoice(owners=part_owners))
 
     def begins(stack: ExitStack) -> bool:
         if not sys.stdin.readline():

@@ -118,9 +118,11 @@ def _prepare_pictures(stack: ExitStack, scenario: "ScenarioModel", folder: Path)
 
     renderer = BackgroundRenderer.of(folder, scenario.grid.cells, scenario.output.fields)
     if renderer is None:
+        from heatsim.physics.geometry.part_owners import part_owners
         from heatsim.render import render
+        from heatsim.render.choice import PictureChoice
 
-        return lambda: render(folder)
+        return lambda: render(folder, PictureChoice(owners=part_owners))
     return stack.enter_context(renderer).render
 
 

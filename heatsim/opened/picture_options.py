@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heatsim.errors import InputError
+from heatsim.physics.geometry.part_owners import part_owners
 from heatsim.physics.geometry.regions import paint, region_mask
 from heatsim.render import choice
 from heatsim.render.spatial.zoom import part_around, read_box
@@ -60,6 +61,7 @@ def choose(
         cells=cells,
         camera=choice.read_camera(camera),
         format=suffix,
+        owners=part_owners,
     )
 
 

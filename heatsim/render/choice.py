@@ -1,8 +1,12 @@
 """What to draw of a run, as options of `heatsim render` choose it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from heatsim.errors import InputError
 from heatsim.grid import AXES, Grid
@@ -32,6 +36,8 @@ class PictureChoice:
         cells: the part of the body to draw; None for all of it.
         camera: of 3-D views; None for one that sees the warm side.
         format: the suffix of the pictures.
+        owners: finds, in the folder of a run, the names of its regions and the number of each cell's region from 1,
+            shape (nz, ny, nx); pictures then name the hottest ones.
     """
 
     views: Sequence[str] = ()
@@ -42,6 +48,7 @@ class PictureChoice:
     cells: Cells | None = None
     camera: Camera | None = None
     format: str = "png"
+    owners: Callable[[Path], tuple[Sequence[str], NDArray[np.uint8]] | None] | None = field(default=None, compare=False)
 
     @property
     def prefix(self) -> str:

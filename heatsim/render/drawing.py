@@ -88,22 +88,23 @@ def replacing_usual(folder: Path) -> Iterator[None]:
         yield
 
 
-def draw_some(folder: Path, numbers: Iterable[int]) -> None:
+def draw_some(folder: Path, numbers: Iterable[int], choice: PictureChoice = _USUAL) -> None:
     """Draw some of a run's pictures, as one of several processes that draw them together.
 
     Args:
         folder: the output folder of a run, within :func:`replacing_usual`.
         numbers: the numbers of the pictures, from 0. The first number without a picture ends the work.
+        choice: usual pictures.
 
     Raises:
         FolderError, StorageError: as for :func:`render`.
     """
     with ExitStack() as stack:
-        found = find_pictures(folder, stack, _USUAL)
+        found = find_pictures(folder, stack, choice)
         # Isosurfaces, the last view, take longest.
         pictures = [*reversed(found.views), *found.flat, *found.curves]
         for number in takewhile(lambda number: number < len(pictures), numbers):
-            _draw(pictures[number], folder, _USUAL)
+            _draw(pictures[number], folder, choice)
 
 
 def _names(found: Pictures, choice: PictureChoice) -> list[str]:

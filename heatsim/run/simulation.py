@@ -382,10 +382,12 @@ class Simulation:
                 self._print_warnings(shown)
         self._state_error(stop, progress)
         if pictures:
+            from heatsim.physics.geometry.part_owners import part_owners
             from heatsim.render import render
+            from heatsim.render.choice import PictureChoice
             from heatsim.report.page import write_report
 
-            render(self.folder)
+            render(self.folder, PictureChoice(owners=part_owners))
             write_report(self.folder)
 
     def _state_error(self, stop: Stop | None, progress: bool = False) -> None:

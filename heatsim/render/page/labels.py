@@ -40,6 +40,15 @@ class PlacedLabels:
         self._taken.append((x - _NEAR, y - _NEAR, x + _NEAR, y + _NEAR))
         self._draw(self._free([(x, y)], sign, _STEPS[1:]), (x, y), sign, "circle,pad=0.12")
 
+    def add_name(self, place: Sequence[float], name: str) -> None:
+        """Add a point with a name beside it; nothing if there is no room for the name."""
+        (x, y), half = self._pixels([place])[0], 0.5 * text_width(name, SMALL) + _PADDING
+        steps = [(side * half, up) for up in (45.0, -45.0, 90.0, -90.0) for side in (0.0, 1.0, -1.0)]
+        at = self._free([(x, y)], name, steps)
+        if at is not None:
+            self._axes.plot(*place, color="black", marker="o", markersize=_POINT, clip_on=False, zorder=6)
+            self._draw(at, (x, y), name, "square,pad=0.15")
+
     def add_area(self, places: NDArray[np.float64], sign: str) -> None:
         """Add a sign at the first place with room, shape (n, 2); if none has room, beside the first place."""
         pixels = [(float(x), float(y)) for x, y in self._pixels(places)]

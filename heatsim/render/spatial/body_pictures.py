@@ -123,7 +123,8 @@ class BodyPictures:
             camera=self._choice.camera or DEFAULT_CAMERA,
         )
         layers = [fields.layer_lines(axis, section) for axis, section in enumerate(sections)]
-        shown = SectionsToDraw(grid, sections, fields.materials, layers, part, fronts)
+        names = [] if self._same_page else fields.names_on({axis: sections[axis] for axis in normals}, index)
+        shown = SectionsToDraw(grid, sections, fields.materials, layers, part, fronts, names)
         image = None
         if page.view is not None:
             image = self._scene(page.view).slices(sections, scale, fields.materials, layers)

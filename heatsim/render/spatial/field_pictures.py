@@ -93,7 +93,8 @@ def _draw_plane(fields: Fields, index: int, path: Path, same_page: bool = False)
     fronts = fields.fronts(scale, None if same_page else index)
     caption = fields.caption(PLANE, index, remark, PART_REMARK if part else "", fronts=fronts)
     layers = [fields.layer_lines(normal, section)] * 3
-    shown = SectionsToDraw(grid, [section] * 3, fields.materials, layers, part, fronts, one=True)
+    names = [] if same_page else fields.names_on({normal: section}, index)
+    shown = SectionsToDraw(grid, [section] * 3, fields.materials, layers, part, fronts, names, one=True)
     pictures.draw_plane(path, caption, scale, shown)
 
 

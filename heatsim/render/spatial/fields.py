@@ -1,9 +1,10 @@
 """Choose which fields of a run to draw, and their scale, materials and texts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import inf
+from textwrap import shorten
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from heatsim.render.page.material_colours import material_colour
 from heatsim.render.page.samples import read_samples
 from heatsim.render.page.scales import Scale
 from heatsim.render.page.view import DEFAULT_CAMERA, Camera, drawn_size
+from heatsim.render.spatial.hottest_parts import PartOwners, hottest_parts, hottest_places
 from heatsim.render.spatial.layers import ShownLayer, layers_on
 from heatsim.render.spatial.moments import candidates, telling
 from heatsim.render.spatial.outlines import material_entries
@@ -42,6 +44,7 @@ _VIEWS = {
 }
 _BEYOND = 0.01  # part of the last time by which a chosen time may be after it
 _MOST_PICTURES = 4
+_LONGEST_NAME, _MOST_NAMES = 24, 3  # characters; names in a picture
 _SAMPLES = 24  # along an axis, of fields that are compared
 
 # A field whose range is a smaller fraction of the range of all times gets a separate scale.
@@ -167,6 +170,48 @@ class Fields:
 
     def _colour_of(self, layer: ShownLayer) -> str:
         return material_colour(self.materials.index(layer.material), self.materials)
+
+    @cached_property
+    def _owners(self) -> PartOwners | None:
+        found = None if self.choice.owners is None else self.choice.owners(self.reader.path.parent)
+        if found is None:
+            return None
+        names, numbers = found
+        if self.choice.cells is not None:
+            x, y, z = (slice(*ends) for ends in self.choice.cells)
+            numbers = numbers[z, y, x]
+        return PartOwners(names, numbers) if numbers.shape == self.grid.shape else None
+
+    def names_on(self, sections: Mapping[int, Section], index: int) -> list[tuple[int, str, Sequence[float]]]:
+        """The names of the hottest regions with their highest temperatures, where sections show most of them.
+
+        Args:
+            sections: by the axis normal to them.
+            index: the number of the field.
+
+        Returns:
+            The axis normal to the section, the text, and the place (x, y, z) in m of the hottest cell there.
+        """
+        if self.choice.quantity != TEMPERATURE or (owners := self._owners) is None:
+            return []
+        field = np.where(self.reader.conducting(slice(None)), self.reader.read(index), np.nan)
+        unit, places = self.run.temperature_unit, {}
+        for axis, section in sections.items():
+            u, v = (other for other in range(3) if other != axis)
+            numbers = np.take(owners.numbers, section.cells[0], axis=2 - axis)
+            areas = np.outer(self.grid.axes[v].widths, self.grid.axes[u].widths)
+            places[axis] = hottest_places(section.values, numbers, areas)
+        found: list[tuple[int, str, Sequence[float]]] = []
+        for number, highest in hottest_parts(field, owners):
+            axis = max(sections, key=lambda axis: places[axis].get(number, (0.0, 0, 0))[0])
+            if number in places[axis]:
+                _, row, column = places[axis][number]
+                u, v = (other for other in range(3) if other != axis)
+                place = np.zeros(3)
+                place[u], place[v] = self.grid.centres(u)[column], self.grid.centres(v)[row]
+                name = shorten(owners.names[number - 1], _LONGEST_NAME, placeholder=" …")
+                found.append((axis, f"{name}: {unit.text(highest, 4)}", place.tolist()))
+        return found[:_MOST_NAMES]
 
     @cached_property
     def layer_edges(self) -> Sequence[LayerLines]:

@@ -13,6 +13,7 @@ from heatsim.grid import Grid
 from heatsim.render.page.axes import Image, add_panel, add_view, ends_of, length_unit, place_text
 from heatsim.render.page.caption import Caption
 from heatsim.render.page.figure import WIDTH, add_colour_bar, new_figure
+from heatsim.render.page.labels import PlacedLabels
 from heatsim.render.page.layout import Page, Panel
 from heatsim.render.page.levels import MeltFront
 from heatsim.render.page.scales import PlainScale, Scale
@@ -52,6 +53,7 @@ class SectionsToDraw:
         layers: thin layers on each section.
         part: of the body, which the page shows enlarged; None for none.
         fronts: the melt fronts to draw.
+        names: of hot parts: the axis normal to the section that shows it, the text, and its place (x, y, z) in m.
         one: whether the grid has one plane: its section needs no title, and each cell is drawn with sharp edges.
     """
 
@@ -61,6 +63,7 @@ class SectionsToDraw:
     layers: Sequence[Sequence[LayerLines]] = ((), (), ())
     part: Grid | None = None
     fronts: Sequence[MeltFront] = ()
+    names: Sequence[tuple[int, str, Sequence[float]]] = ()
     one: bool = False
 
 
@@ -102,6 +105,11 @@ def draw_panel(figure: Any, scale: Scale, shown: SectionsToDraw, panel: Panel) -
     if not shown.one or len(np.unique(labels)) > 1:
         draw_outlines(axes, labels, shown.materials, cells)
     draw_layers(axes, shown.layers[panel.normal], (panel.across, panel.up), unit, scale)
+    placed = PlacedLabels(axes)
+    for text, place in ((text, place) for normal, text, place in shown.names if normal == panel.normal):
+        at = place[panel.across] / unit.size, place[panel.up] / unit.size
+        if all(low <= value <= high for (low, high), value in zip(limits, at, strict=True)):
+            placed.add_name(at, text)
     if shown.part is not None and not panel.enlarged:
         _draw_frame(axes, panel, shown.part, unit)
     if panel.enlarged:

@@ -380,7 +380,7 @@ def _of_conditions(boundary: Boundary, materials: CellTypes, warming: Array) -> 
         # Faces share the condition `default`.
         seen |= {id(function) for function in functions}
     for place, law in enumerate(boundary.gaps):
-        behind = half_cells_of_gap(materials, place)
+        behind = half_cells_of_gap(materials, boundary.first_gap + place)
         for course in law.courses:
             largest = max(map(abs, course.extremes(end)))
             if largest > 0.0:

@@ -23,10 +23,10 @@ def half_cells(boundary: Boundary, materials: CellTypes) -> list[list[float]]:
     return [everywhere if boundary.is_towards_void(number) else of for number, of in enumerate(found)]
 
 
-def half_cells_of_gap(materials: CellTypes, law: int) -> list[float]:
-    """The least and the largest resistance in m² K/W of both half cells at contacts that follow a law."""
+def half_cells_of_gap(materials: CellTypes, row: int) -> list[float]:
+    """The least and the largest resistance in m² K/W of both half cells at contacts, by the row of their law."""
     both = materials.half[:, :, np.newaxis] + materials.half[:, np.newaxis, :]
-    return _ends(_in_all_planes(materials, both[:, materials.gap_of == law]))
+    return _ends(_in_all_planes(materials, both[:, materials.gap_of == row]))
 
 
 def ratios(largest: float, resistances: list[float]) -> Array:

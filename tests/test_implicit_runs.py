@@ -326,3 +326,22 @@ def test_plan_shows_memory_and_applications(tmp_path: Path) -> None:
     assert f"applications of the operator; {size(simulation.plan.device_bytes)} on the device\n" in text
     euler = Simulation.from_scenario(runs.write(tmp_path), [], output=tmp_path / "euler")
     assert simulation.plan.device_bytes > 4 * euler.plan.device_bytes
+
+
+def test_a_run_of_any_length_needs_few_steps(tmp_path: Path) -> None:
+    """In steps of 1e18 Euler limits h times the rounding of flows is kelvins: it is no error of the temperatures."""
+    document = {
+        "domain": {"size": [0.1, 0.1, 0.1], "cells": [4, 4, 4]},
+        "material": {"conductivity": 237.0, "density": 2700.0, "specific_heat": 900.0},
+        "initial": {"temperature": 373.15},
+        "boundaries": {"x_min": {"type": "convection", "coefficient": 500.0, "ambient": 293.15}},
+        "time": {"end": 1e20, "method": "implicit"},
+        "solver": {"device": "cpu", "precision": "float64"},
+        "output": {"probe_every": 3e18, "figures": False, "fields": False},
+    }
+    simulation = Simulation.from_dict(document, tmp_path / "run")
+    simulation.run()
+    summary = json.loads((tmp_path / "run" / folder.SUMMARY).read_text())
+    rows_close(tmp_path / "run")
+    assert summary["steps"] < 200
+    assert np.abs(simulation.state.field.temperature() - 293.15).max() < summary["tolerance"]

@@ -209,6 +209,10 @@ class StageEquations(Equations):
         """Rates in K/s, all shifted alike, so that Σ C·rate is less by ``left`` (W): void has none."""
         return rate - self.xp.where(self.xp.asarray(self.capacity) > 0.0, left / self._capacity_of_all(), 0.0)
 
+    def warming(self, power: float) -> float:
+        """By how many K/s a power in W warms all cells."""
+        return abs(power) / self._capacity_of_all()
+
     def _capacity_of_all(self) -> float:
         """Σ C over all cells in J/K."""
         materials = self._balance.materials

@@ -30,7 +30,7 @@ from heatsim.physics.time.tolerance import DEFAULT_PART, LEAST_DEFAULT
 from heatsim.scenario import Material, MaterialFunction, MaterialTable, Node, Scenario, Source, TimeFunction
 from heatsim.scenario.tables.materials import largest
 from heatsim.scenario.values.course import first_place
-from heatsim.scenario.values.quantities import CONDUCTIVITY, CONTACT_CONDUCTANCE, Quantity
+from heatsim.scenario.values.quantities import CONDUCTIVITY, CONTACT_CONDUCTANCE, LARGEST, SMALLEST, Quantity
 from heatsim.scenario.values.surfacefunction import SurfaceFormula
 
 Array = NDArray[np.float64]
@@ -146,7 +146,10 @@ def _faults_of_laws(scenario: Scenario, occurring: Occurring, laws: Sequence[Gap
             key, quantity = ("conductance", CONTACT_CONDUCTANCE)
             if contact.gap is not None:
                 key, quantity = ("gap.conductivity", CONDUCTIVITY)
-            for time in moments.tolist():
+            # Only moments at which a value may be out of range are looked at closely, and the first one.
+            values = function.of(law.nodes, moments[:, None])
+            fits = ((values > SMALLEST) & (values < LARGEST)).all(axis=-1)
+            for time in np.append(moments[:1], moments[1:][~np.broadcast_to(fits, moments.shape)[1:]]).tolist():
                 at = partial(function.of, other=time)
                 message = _fault(occurring, at, law.nodes, quantity, law.high, known, time if law.courses else None)
                 if message is not None:

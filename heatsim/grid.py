@@ -232,6 +232,28 @@ class Axis:
         cell = np.clip(np.floor(places), 0, len(self) - 1).astype(np.intp)
         return self.borders[cell] + (places - cell) * self.widths[cell]
 
+    def fractions(self, places: Any) -> Any:
+        """Places that are counted in cells, as fractions of the length of the axis."""
+        if self.uniform:
+            return places / len(self)
+        return (self.coordinates(places) - self.borders[0]) / (self.borders[-1] - self.borders[0])
+
+    def at_fraction(self, fraction: float) -> float:
+        """The place, counted in cells, at a fraction of the length of the axis: the inverse of :meth:`fractions`."""
+        if self.uniform:
+            return fraction * len(self)
+        return float(self.places(self.borders[0] + fraction * (self.borders[-1] - self.borders[0])))
+
+    def nodes(self, first: int, count: int) -> tuple[Floats, Floats, float]:
+        """The centres and half widths of planes from ``first`` on, and the length of their unit in m.
+
+        The unit is a cell if all cells have one width. Behind the last plane the first one follows.
+        """
+        if self.uniform:
+            return np.arange(count, dtype=np.float64) + (first + 0.5), np.full(count, 0.5), self.spacing
+        planes = np.arange(first, first + count) % len(self)
+        return self.centres[planes], self.widths[planes] / 2.0, 1.0
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -268,6 +290,16 @@ class Grid:
     def uniform(self) -> bool:
         """Whether all cells are equal."""
         return not any(self.borders)
+
+    @property
+    def axis_names(self) -> tuple[str, str, str]:
+        """The names of the axes in words; x is the radius where cells are rings."""
+        return ("radius x" if self.radial else "x", "y", "z")
+
+    def with_lengths(self, values: Sequence[Any]) -> list[Any]:
+        """Of values for x, y and z those of axes along which the grid has lengths: not y where cells are rings."""
+        x, y, z = values
+        return [x, z] if self.radial else [x, y, z]
 
     @property
     def shape(self) -> tuple[int, int, int]:

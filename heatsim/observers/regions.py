@@ -97,7 +97,7 @@ class Extent:
             ends = self._ends(field, place, beside, along)
             low, high = min(low, ends[0]), max(high, ends[1])
         low, high = field.team.lowest(low), field.team.highest(high)
-        unit = grid.spacing[self._axis] if grid.axes[self._axis].uniform else 1.0
+        *_, unit = grid.axes[self._axis].nodes(0, 0)
         return max(high - low, 0.0) * unit if high > low else 0.0
 
     def _beside(self, field: Field) -> tuple[Any, Any]:
@@ -142,7 +142,8 @@ class Extent:
             return np.inf, -np.inf
         start = around.start + field.slab.first if along == 0 else own[along].start
         n = len(excess)
-        centres, halves = (xp.asarray(along).reshape(-1, 1, 1) for along in self._nodes(field, start, n))
+        *nodes, _ = field.grid.axes[self._axis].nodes(start, n)
+        centres, halves = (xp.asarray(along).reshape(-1, 1, 1) for along in nodes)
         between = centres[1:] - centres[:-1]
         beyond = {}
         for side in (-1, 1):
@@ -157,14 +158,6 @@ class Extent:
         low = float(xp.where(hot, centres - beyond[-1], np.inf).min())
         high = float(xp.where(hot, centres + beyond[1], -np.inf).max())
         return low, high
-
-    def _nodes(self, field: Field, start: int, count: int) -> tuple[Array, Array]:
-        """The centres and half widths of planes from ``start`` on: in cells, or in m if they have several widths."""
-        axis = field.grid.axes[self._axis]
-        if axis.uniform:
-            return np.arange(count, dtype=np.float64) + (start + 0.5), np.full(count, 0.5)
-        planes = np.arange(start, start + count) % len(axis)
-        return axis.centres[planes], axis.widths[planes] / 2.0
 
 
 class RegionStatistic:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Container, Sequence
 from math import dist
-from typing import TypeVar, assert_never
+from typing import assert_never
 
 from heatsim.amounts import LENGTHS, TIMES, choose_unit, format_time
 from heatsim.counts import plain
@@ -42,7 +42,6 @@ from heatsim.temperature_units import TemperatureUnit
 _LONGEST_FORMULA = 40  # characters
 
 Number = Callable[[float], str]
-Value = TypeVar("Value")
 
 
 def condition_in_words(condition: Face, unit: TemperatureUnit, end: float) -> str:
@@ -247,17 +246,11 @@ def sizes(lengths: Sequence[float]) -> str:
     return spans([(each, each) for each in lengths])
 
 
-def along_axes(grid: Grid, values: Sequence[Value]) -> list[Value]:
-    """Of values for x, y and z those of axes along which the grid has lengths: not y in axial domains."""
-    x, y, z = values
-    return [x, z] if grid.radial else [x, y, z]
-
-
 def grid_in_words(grid: Grid) -> str:
     """The cells and their widths, such as ``"8 × 4 × 4 cells of 0.1 to 2.5 × 10 × 10 mm; 10 × 40 × 40 mm in all"``."""
-    cells = " × ".join(map(str, along_axes(grid, grid.cells)))
-    widths = spans([(float(axis.widths.min()), float(axis.widths.max())) for axis in along_axes(grid, grid.axes)])
-    whole = sizes(along_axes(grid, grid.size))
+    cells = " × ".join(map(str, grid.with_lengths(grid.cells)))
+    widths = spans([(float(axis.widths.min()), float(axis.widths.max())) for axis in grid.with_lengths(grid.axes)])
+    whole = sizes(grid.with_lengths(grid.size))
     if not grid.radial:
         return f"{cells} cells of {widths}; {whole} in all"
     hollow = f", from the radius {length(grid.origin[0])} on" if grid.origin[0] else ""

@@ -7,7 +7,7 @@ from heatsim.counts import counted
 from heatsim.grid import Grid
 from heatsim.physics.matter.material_coefficients import MaterialCoefficients, material_coefficients
 from heatsim.physics.problem import HeatProblem
-from heatsim.run.in_words import along_axes, sizes
+from heatsim.run.in_words import sizes
 from heatsim.run.plan import Plan
 
 _LENGTHS_SHOWN = 4
@@ -54,7 +54,7 @@ def _equal_steps(problem: HeatProblem) -> Iterator[str]:
         yield f"dt           {dt!r} s, {counted(steps, 'step')}"
         coefficients = problem.coefficients[dt].c
         if not problem.grid.uniform:
-            mean = sizes(along_axes(problem.grid, problem.grid.mean_spacing))
+            mean = sizes(problem.grid.with_lengths(problem.grid.mean_spacing))
             yield f"             of a cell of the mean widths, {mean}; of all cells inside:"
         ranges = _ranges(coefficients, problem.grid)
         for number, (coefficient, (least, most)) in enumerate(zip(coefficients, ranges, strict=True)):

@@ -17,7 +17,6 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.without_effect import contact_areas, notes_without_effect
 from heatsim.physics.time.time_steps import INSTANT
 from heatsim.run.in_words import (
-    along_axes,
     area,
     channel_in_words,
     condition_in_words,
@@ -118,8 +117,8 @@ def _regions(problem: HeatProblem) -> Iterator[str]:
         if size is None:
             yield line
             continue
-        drawn, painted = (sizes(along_axes(problem.grid, of)) for of in (size.drawn, size.painted))
-        counts = " × ".join(map(str, along_axes(problem.grid, size.cells)))
+        drawn, painted = (sizes(problem.grid.with_lengths(of)) for of in (size.drawn, size.painted))
+        counts = " × ".join(map(str, problem.grid.with_lengths(size.cells)))
         both = f"painted as drawn, {drawn}" if painted == drawn else f"drawn {drawn}, painted {painted}"
         yield f"{line}; {both}: {counts} cells"
     yield from _hints(list(found.values()))

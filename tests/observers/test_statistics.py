@@ -88,6 +88,19 @@ def test_an_extent_ends_between_cells_where_the_temperature_is_the_threshold(
         assert found[other] == pytest.approx(0.053 if other == axis else 0.1, rel=1e-9)
 
 
+def test_an_extent_along_equal_cells_beside_an_axis_with_several_widths() -> None:
+    document = {
+        "domain": {"size": [0.05, 0.04], "cells": [5, 8], "x": {"widths": [0.01, 0.02, 0.03]}},
+        "material": {"conductivity": 1.0, "density": 1.0, "specific_heat": 1.0},
+        "initial": {"temperature": "300 + 1000*z"},
+        "time": {"end": 1e-3},
+        "solver": {"device": "cpu"},
+        "probes": [{"name": axis, "statistic": f"extent_{axis}", "threshold": 313.0} for axis in "xyz"],
+    }
+    simulation = Simulation.from_dict(document, in_memory=True)
+    assert [simulation.probe(axis) for axis in "xyz"] == pytest.approx([0.06, 0.05, 0.027])
+
+
 @pytest.mark.parametrize("planes", [2**24, 1])
 def test_the_extent_of_a_hot_ball_converges_with_the_square_of_the_cells(
     planes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -24,7 +24,6 @@ from heatsim.render.page.figure import WIDTH, import_matplotlib, new_figure, tit
 from heatsim.render.page.labels import PlacedLabels
 from heatsim.render.page.layout import Page, Panel, arrange
 from heatsim.render.page.legend import LINE, POINT, Entry
-from heatsim.render.page.samples import fractions
 from heatsim.render.page.view import drawn_size
 from heatsim.render.spatial.layers import corners_of
 from heatsim.render.spatial.outlines import material_entries
@@ -170,7 +169,7 @@ def _section_of(geometry: Geometry, axis: int) -> int:
         cell = np.floor(cells.places(probe.points[:, axis]))
         score[np.unique(np.clip(cell, 0, n - 1).astype(np.intp))] += 0.25
     # Rounded, so that both cells beside the centre are equally near.
-    from_centre = np.round(np.abs(fractions(cells, np.arange(n) + 0.5) - 0.5), 9)
+    from_centre = np.round(np.abs(cells.fractions(np.arange(n) + 0.5) - 0.5), 9)
     return int(np.argmax(score - 1e-3 * from_centre - 0.2 * from_centre))
 
 

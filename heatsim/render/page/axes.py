@@ -28,11 +28,6 @@ def length_unit(grid: Grid) -> Unit:
     return choose_unit(LENGTHS, max(grid.size[axis] for axis in wide_axes(grid) or range(3)))
 
 
-def axis_name(grid: Grid, axis: int) -> str:
-    """The name of an axis; x is the radius where cells are rings."""
-    return "radius x" if grid.radial and axis == 0 else AXES[axis]
-
-
 def ends_of(grid: Grid, axis: int, unit: Unit) -> tuple[float, float]:
     """The ends of the domain along an axis."""
     low = grid.origin[axis] / unit.size
@@ -67,7 +62,7 @@ def add_view(figure: Any, grid: Grid, view: View, image: Image, place: tuple[int
             axes.text(*(at + 15 * outward), text, ha=across, va=up, fontsize=7.5)
         widest = max(text_width(text, TICK_SIZE) for text in marks.values())
         middle = 0.5 * (begin_at + end_at) + (_LABEL_AWAY + 0.5 * widest) * outward
-        name, turned = f"{axis_name(grid, axis)} ({unit.symbol})", 90 if abs(along[1]) > abs(along[0]) else 0
+        name, turned = f"{grid.axis_names[axis]} ({unit.symbol})", 90 if abs(along[1]) > abs(along[0]) else 0
         axes.text(*middle, name, ha="center", va="center", rotation=turned)
     return axes
 
@@ -116,7 +111,7 @@ def finish_plane(axes: Any, grid: Grid, level: int, upright: int) -> None:
         low, high = limits
         marks = fitting_ticks(low, high, room, is_level=which is axes.xaxis)
         which.set_ticks(list(marks), list(marks.values()))
-        which.set_label_text(f"{axis_name(grid, axis)} ({unit.symbol})")
+        which.set_label_text(f"{grid.axis_names[axis]} ({unit.symbol})")
 
 
 def fitting_ticks(low: float, high: float, room: float, is_level: bool) -> dict[float, str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,19 +45,12 @@ def spread(n: int, most: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
 
 
-def fractions(axis: Axis, places: Any) -> Any:
-    """Places along an axis that are counted in cells, as fractions of its length."""
-    if axis.uniform:
-        return places / len(axis)
-    return (axis.coordinates(places) - axis.borders[0]) / (axis.borders[-1] - axis.borders[0])
-
-
 def sample_borders(axis: Axis, indices: NDArray[np.intp]) -> NDArray[np.float64]:
     """The borders between sampled cells, which fill the axis, as fractions of its length; shape (samples + 1,)."""
     if axis.uniform:
         return np.linspace(0.0, 1.0, len(indices) + 1)
     between = 0.5 * (indices[1:] + indices[:-1] + 1)
-    return np.asarray(fractions(axis, np.concatenate([[0.0], between, [len(axis)]])))
+    return np.asarray(axis.fractions(np.concatenate([[0.0], between, [len(axis)]])))
 
 
 def wide_axes(grid: Grid) -> list[int]:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Axis, Grid
-from heatsim.render.page.samples import Samples, fractions, read_samples, sample_borders, spread
+from heatsim.render.page.samples import Samples, read_samples, sample_borders, spread
 from heatsim.render.spatial.layers import ShownLayer, side_of_layers
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.vtkhdf import VOID
@@ -40,7 +40,7 @@ class Cut:
     @classmethod
     def at_cell(cls, axis: Axis, cell: int) -> "Cut":
         """The cut through the middle of a plane of cells."""
-        return cls((cell,), float(fractions(axis, cell + 0.5)))
+        return cls((cell,), float(axis.fractions(cell + 0.5)))
 
     @classmethod
     def between(cls, axis: Axis, border: int, above_first: bool = False, joined: bool = True) -> "Cut":
@@ -48,7 +48,7 @@ class Cut:
         cells = (border, border - 1) if above_first else (border - 1, border)
         first, second = axis.widths[list(cells)]
         other = float(first / (first + second))
-        return cls(cells, float(fractions(axis, border)), joined, (1.0 - other, other))
+        return cls(cells, float(axis.fractions(border)), joined, (1.0 - other, other))
 
 
 def choose_cuts(
@@ -88,7 +88,7 @@ def _border_at(axis: Axis, at: float) -> int | None:
 
 def _middle(axis: Axis) -> Cut:
     """The cut in the middle: through a cell, or between two cells."""
-    at = 0.5 * len(axis) if axis.uniform else float(axis.places(0.5 * (axis.borders[0] + axis.borders[-1])))
+    at = axis.at_fraction(0.5)
     border = _border_at(axis, at)
     return Cut.at_cell(axis, int(at)) if border is None else Cut.between(axis, border)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from heatsim.render.page.levels import Isotherm
 from heatsim.render.page.material_colours import material_colour
-from heatsim.render.page.samples import Samples, fractions
+from heatsim.render.page.samples import Samples
 from heatsim.render.page.scales import Scale
 from heatsim.render.spatial.scene import Scene
 from heatsim.render.spatial.section_pictures import LayerLines
@@ -57,7 +57,7 @@ class IsosurfaceScene(Scene):
             return self._image()
         # Extend the outermost values to the faces of the box, so that surfaces reach them.
         coordinates = [
-            length * np.concatenate([[0.0], fractions(axis, indices + 0.5), [1.0]])
+            length * np.concatenate([[0.0], axis.fractions(indices + 0.5), [1.0]])
             for indices, length, axis in zip(samples.indices, self._view.size, self._grid.axes, strict=True)
         ]
         mesh = self._pyvista.RectilinearGrid(*coordinates)

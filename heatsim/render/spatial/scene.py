@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.render.page.material_colours import material_colour
-from heatsim.render.page.samples import MOST_IN_SLICES, Samples, fractions, sample_borders, spread
+from heatsim.render.page.samples import MOST_IN_SLICES, Samples, sample_borders, spread
 from heatsim.render.page.scales import Scale
 from heatsim.render.page.view import View
 from heatsim.render.spatial.outlines import find_outlines
@@ -140,7 +140,7 @@ class Scene:
                     continue
                 points = np.full((2 * len(outline.segments), 3), section.place * self._view.size[axis])
                 for number_of_end, along in enumerate((level, upright)):
-                    places = fractions(self._grid.axes[along], outline.segments[..., number_of_end])
+                    places = self._grid.axes[along].fractions(outline.segments[..., number_of_end])
                     points[:, along] = self._view.size[along] * places.reshape(-1)
                 self._add_lines(points, material_colour(number, materials))
 

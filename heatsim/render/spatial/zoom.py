@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from heatsim.errors import InputError
 from heatsim.grid import AXES, Axis, Grid
 from heatsim.render.choice import read_number
-from heatsim.render.page.samples import fractions
 from heatsim.storage.field_reader import Cells
 
 # A cell belongs to the part if its value differs from the median by more than this fraction of the range. Fractions are
@@ -43,7 +42,7 @@ def find_part(sections: Mapping[int, NDArray[np.float64]], grid: Grid) -> Cells 
             return None
         first, last = cells
         box = with_room(grid, first, last)
-        ends = (fractions(axis, np.array(cells)) for axis, cells in zip(grid.axes, box, strict=True))
+        ends = (axis.fractions(np.array(cells)) for axis, cells in zip(grid.axes, box, strict=True))
         sides = np.delete([end - start for start, end in ends], largest)
         if sides.prod() <= most_area and sides.max() <= most_side:
             return box
@@ -86,9 +85,7 @@ def moved_to(size: Sequence[int], centre: Sequence[float], grid: Grid) -> Cells:
     """A box of ``size`` cells around a place, moved into the grid; ``centre`` are fractions of the grid."""
     starts = []
     for place, count, axis in zip(centre, size, grid.axes, strict=True):
-        n = len(axis)
-        at = place * n if axis.uniform else axis.places(axis.borders[0] + place * (axis.borders[-1] - axis.borders[0]))
-        starts.append(min(max(round(at - 0.5 * count), 0), n - count))
+        starts.append(min(max(round(axis.at_fraction(place) - 0.5 * count), 0), len(axis) - count))
     x, y, z = ((start, start + count) for start, count in zip(starts, size, strict=True))
     return x, y, z
 

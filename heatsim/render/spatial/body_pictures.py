@@ -192,11 +192,11 @@ class BodyPictures:
         samples = read_samples(self._reader, index)
         if self._isosurfaces is None:
             self._isosurfaces = self._stack.enter_context(IsosurfaceScene(self._grid, self._view_beside))
-        image = self._isosurfaces.isosurfaces(
+        image, seen = self._isosurfaces.isosurfaces(
             samples, scale, levels, uniform_colour(), self._reader.materials, fields.layer_edges
         )
         caption = fields.caption(ISOSURFACE, index, _describe_range(scale))
-        pictures.draw_isosurfaces(path, caption, self._grid, scale, levels, self._view_beside, image)
+        pictures.draw_isosurfaces(path, caption, self._grid, scale, seen, self._view_beside, image)
 
 
 def _part_of(sections: Sequence[Section], grid: Grid) -> Cells | None:

@@ -18,6 +18,10 @@ from heatsim.storage.vtkhdf import VOID
 _OPACITY = 0.3
 _DENSEST = 0.95
 _EDGE_WIDTH = 1.6
+_BODY_EDGE = "#37474f"
+# Pieces of an isosurface with less than this part of the area of its largest piece are not drawn. Neither are several
+# pieces of a cold one, such as the corners of a box, with less than this part of the area of the largest isosurface.
+_SCRAP, _CORNERS = 0.05, 0.15
 
 _Floats = NDArray[np.float64]
 
@@ -33,8 +37,8 @@ class IsosurfaceScene(Scene):
         uniform: str,
         materials: Sequence[str] = (),
         layers: Sequence[LayerLines] = (),
-    ) -> NDArray[np.uint8]:
-        """Translucent surfaces of equal temperature; an RGB image (height, width, 3).
+    ) -> tuple[NDArray[np.uint8], Sequence[Isotherm]]:
+        """Translucent surfaces of equal temperature; an RGB image (height, width, 3), and the levels that it shows.
 
         Args:
             samples: the temperatures.
@@ -54,7 +58,7 @@ class IsosurfaceScene(Scene):
             self._plotter.add_mesh(
                 self._pyvista.Box((0.0, x, 0.0, y, 0.0, z)), color=uniform, lighting=False, render=False
             )
-            return self._image()
+            return self._image(), levels
         # Extend the outermost values to the faces of the box, so that surfaces reach them.
         coordinates = [
             length * np.concatenate([[0.0], axis.fractions(indices + 0.5), [1.0]])
@@ -62,11 +66,18 @@ class IsosurfaceScene(Scene):
         ]
         mesh = self._pyvista.RectilinearGrid(*coordinates)
         mesh.point_data["drawn"] = np.pad(scale.drawn(samples.values), 1, mode="edge").reshape(-1)
-        contours = [(mesh.contour([level.value], scalars="drawn"), level.colour) for level in levels]
-        surfaces = [(contour, colour) for contour, colour in contours if contour.n_points]
-        if surfaces:
-            self._add_translucent(*_join(*zip(*surfaces, strict=True)))
-        return self._image()
+        contours = [mesh.contour([level.value], scalars="drawn") for level in levels]
+        largest = max((float(_areas(contour).sum()) for contour in contours if contour.n_cells), default=0.0)
+        middle = 0.5 * sum(scale.limits)
+        contours = [
+            _without_scraps(contour, level.value < middle, largest)
+            for contour, level in zip(contours, levels, strict=True)
+        ]
+        found = [(contour, level) for contour, level in zip(contours, levels, strict=True) if contour is not None]
+        if found:
+            surfaces, seen = zip(*found, strict=True)
+            self._add_translucent(*_join(surfaces, [level.colour for level in seen]))
+        return self._image(), [level for _, level in found] or levels
 
     def _add_translucent(
         self, points: _Floats, normals: _Floats, colours: NDArray[np.uint8], triangles: NDArray[np.intp]
@@ -91,20 +102,49 @@ class IsosurfaceScene(Scene):
         actor.prop.interpolation = "Phong"
 
     def _add_parts(self, samples: Samples, materials: Sequence[str]) -> None:
-        """Add the edges of the parts of each material, except the one with most cells, which surrounds the others."""
+        """Add the edges of a body in void, and of each material but the one with most cells, which surrounds others."""
         counts = {
             number: int(np.count_nonzero(samples.materials == number))
             for number, name in enumerate(materials)
             if name != VOID
         }
+        mesh = self._mesh(samples.indices)
+        solid = np.isfinite(samples.values).reshape(-1)
+        if not solid.all():
+            body = mesh.extract_cells(np.flatnonzero(solid)).extract_surface(algorithm="dataset_surface")
+            self._add_edges(body, _BODY_EDGE, _EDGE_WIDTH)
         if len(counts) < 2:
             return
-        mesh = self._mesh(samples.indices)
         for number in sorted(counts, key=lambda number: counts[number])[:-1]:
             cells = np.flatnonzero(samples.materials.reshape(-1) == number)
             if len(cells):
                 surface = mesh.extract_cells(cells).extract_surface(algorithm="dataset_surface")
                 self._add_edges(surface, material_colour(number, materials), _EDGE_WIDTH)
+
+
+def _without_scraps(contour: Any, cold: bool, largest: float) -> Any:
+    """An isosurface without its small pieces; None if it is empty, or if all of it is a few cold corners.
+
+    Args:
+        contour: the isosurface, of PyVista.
+        cold: whether it belongs to the lower half of the scale.
+        largest: the largest area of any isosurface.
+    """
+    if not contour.n_cells:
+        return None
+    pieces = contour.connectivity("all")
+    numbers, sizes = np.asarray(pieces.cell_data["RegionId"]), _areas(pieces)
+    areas = np.bincount(numbers, sizes)
+    if not areas.any() or (cold and len(areas) > 1 and areas.sum() < _CORNERS * largest):
+        return None
+    kept = np.flatnonzero((areas[numbers] >= _SCRAP * areas.max()) & (sizes > 0.0))
+    return pieces.extract_cells(kept).extract_surface(algorithm="dataset_surface")
+
+
+def _areas(contour: Any) -> _Floats:
+    """The areas of the triangles of an isosurface; 0 at void, where they have no place."""
+    areas = np.asarray(contour.compute_cell_sizes(length=False, volume=False).cell_data["Area"], dtype=np.float64)
+    return np.where(np.isfinite(areas) & (areas > 0.0), areas, 0.0)
 
 
 def _join(

@@ -25,7 +25,7 @@ from heatsim.render.spatial.field_pictures import bands_of
 from heatsim.render.spatial.fields import Fields
 from heatsim.render.spatial.layers import ShownLayer, layers_on
 from heatsim.render.spatial.outlines import material_entries
-from heatsim.render.spatial.sections import find_equal, read_sections
+from heatsim.render.spatial.sections import find_equal, read_sections, through_hottest
 from heatsim.render.spatial.zoom import find_part, part_around, read_box
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.field_writer import FieldWriter
@@ -311,3 +311,17 @@ def test_the_materials_of_a_line_are_bands_behind_its_profile(tmp_path: Path) ->
         bands = bands_of(Fields(reader, read_settings(folder), PictureChoice()), 0, 1e-3)
     assert [(round(start), round(end)) for start, end, _ in bands] == [(500, 530), (530, 570), (580, 600)]
     assert [colour for *_, colour in bands] == [material_colour(number) for number in (0, 1, 0)]
+
+
+def test_sections_go_through_the_hottest_cell_if_one_of_them_misses_it(tmp_path: Path) -> None:
+    grid = Grid((9, 8, 7), (0.9, 0.8, 0.7))
+    field = np.full(grid.shape, 300.0)
+    field[5, 1, 7] = 400.0
+    folder = write_run(tmp_path / "run", grid, lambda grid, time: field, times=[0.0], probes=())
+    with FieldReader(folder / "fields.vtkhdf") as reader:
+        middle = read_sections(reader, 0, {0: 0.45, 1: 0.4, 2: 0.35})
+        found = through_hottest(reader, 0, middle, 390.0)
+        assert [section.cells for section in found] == [(7,), (1,), (5,)]
+        assert all(section.values.max() == 400.0 for section in found)
+        assert through_hottest(reader, 0, found, 390.0) is found
+        assert through_hottest(reader, 0, middle, 300.0) is middle

@@ -24,12 +24,14 @@ from heatsim.render.spatial.isosurfaces import IsosurfaceScene
 from heatsim.render.spatial.quantities import open_reader
 from heatsim.render.spatial.scene import Scene
 from heatsim.render.spatial.section_pictures import PART_REMARK, SectionsToDraw, draw_slices
-from heatsim.render.spatial.sections import Section, find_equal, read_sections
+from heatsim.render.spatial.sections import Section, find_equal, read_sections, through_hottest
 from heatsim.render.spatial.zoom import find_part, moved_to
 from heatsim.storage.field_reader import Cells
 from heatsim.storage.vtkhdf import VOID
 
 _FLAT = 0.3  # a body whose thickness is a smaller part of its second length is flat
+# Sections with an enlarged part go through the hottest cell if one of them misses it by this part of the range.
+_MISSED = 0.05
 _TIMES_FOR_PART = 12  # of an animation, at which the part to enlarge is looked for
 
 
@@ -101,9 +103,12 @@ class BodyPictures:
 
     def _draw_slices(self, index: int, path: Path, with_view: bool = True) -> None:
         fields, grid, places = self._fields, self._grid, self._choice.planes
-        sections = read_sections(self._reader, index, places, fields.layers)
-        equal = {} if places or self._same_page else find_equal(sections, grid)
+        sections: Sequence[Section] = read_sections(self._reader, index, places, fields.layers)
         cells = self._part(sections)
+        if cells is not None and not places and not self._same_page:
+            low, high = fields.ranges[index]
+            sections = through_hottest(self._reader, index, sections, high - _MISSED * (high - low), fields.layers)
+        equal = {} if places or self._same_page else find_equal(sections, grid)
         part = None if cells is None else grid.part(cells)
         scale, remark = fields.scale_at(index)
         # The pages of an animation have the same legend.

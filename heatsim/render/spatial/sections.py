@@ -67,6 +67,22 @@ def read_sections(
     return first, second, third
 
 
+def through_hottest(
+    reader: FieldReader, index: int, sections: Sequence[Section], hot: float, layers: Sequence[ShownLayer] = ()
+) -> Sequence[Section]:
+    """The sections, or if one of them shows nothing as hot as ``hot`` (K), those through the hottest cell."""
+    if all(np.nanmax(section.values, initial=-np.inf) >= hot for section in sections):
+        return sections
+    highest, cell = -np.inf, (0, 0, 0)
+    for planes, slab in reader.slabs(index):
+        values = np.where(reader.conducting(planes), slab, -np.inf)
+        z, y, x = np.unravel_index(np.argmax(values), values.shape)
+        if values[z, y, x] > highest:
+            highest, cell = float(values[z, y, x]), (int(x), int(y), planes.start + int(z))
+    places = {axis: float(reader.grid.centres(axis)[cell[axis]]) for axis in range(3)}
+    return read_sections(reader, index, places, layers)
+
+
 def _section(cut: Cut, values: NDArray[np.float64], labels: NDArray[np.uint8]) -> Section:
     """One section from the planes of cells at a cut, with the preferred one first."""
     shown, materials = values[0], labels[0]

@@ -86,7 +86,7 @@ def test_a_run_without_all_of_its_pictures_is_done(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def draw(run: Path) -> None:
+    def draw(run: Path, *choice: object) -> None:
         (run / folder.FIGURES).mkdir()
         for name in drawn:
             (run / folder.FIGURES / name).touch()
@@ -118,7 +118,7 @@ def test_a_second_signal_does_not_hide_how_to_continue(
 def test_a_run_whose_pictures_are_interrupted_is_complete(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(folder: Path) -> None:
+    def interrupted(folder: Path, *choice: object) -> None:
         raise KeyboardInterrupt
 
     scenario = runs.write(tmp_path, runs.TEXT.replace("figures = false", "figures = true"))

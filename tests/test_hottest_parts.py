@@ -56,3 +56,13 @@ power = %s
         assert text == f"hot: {reader.read(last)[hot].max():.4g} K"
     assert (0.04 <= x <= 0.06) or x == 0.0
     assert max(x, y, z) < 0.07
+
+
+def test_a_scenario_that_names_a_file_elsewhere_gives_no_names(tmp_path: Path) -> None:
+    outside = tmp_path / "part.stl"
+    outside.write_bytes(b"solid")
+    (tmp_path / "run").mkdir()
+    region = f'[[regions]]\nname = "a"\nmaterial = "body"\nstl = {{ file = "{outside}" }}\n'
+    text = runs.TEXT.replace("[material]", "[materials.body]") + region
+    (tmp_path / "run" / "scenario.toml").write_text(text)
+    assert part_owners(tmp_path / "run") is None

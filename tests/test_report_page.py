@@ -145,7 +145,6 @@ def test_pictures_have_captions_that_say_what_they_show(tmp_path: Path) -> None:
         "Animation: plane",
         "Plane: temperature, t = 0 s",
         "Plane: temperature, t = 1 s",
-        "Plane: temperature, t = 1 s",
         "Probe &quot;edge &lt;1&gt;&quot;",
     ]
 

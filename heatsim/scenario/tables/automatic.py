@@ -34,7 +34,7 @@ _SLOPE = 0.88 * (GROWTH - 1.0)  # of widths over the distance; less than the lim
 # The fewest cells along the longest edge of the domain in units of ``across``, if 0, 1, 2 or 3 axes have several cells:
 # of a body with parts, far from which heat flow is smooth; of one where only beams and formulas have a scale; of one
 # without either, whose error follows from these cells alone.
-_PARTS, _SHAPES, _PLAIN = (1.0, 10.0, 5.0, 5.0), (1.0, 12.0, 16.0, 8.0), (1.0, 12.0, 16.0, 16.0)
+_PARTS, _SHAPES, _PLAIN = (1.0, 10.0, 5.0, 5.0), (1.0, 12.0, 16.0, 8.0), (1.0, 16.0, 16.0, 16.0)
 _SAME = 1e-9  # planes nearer to each other than this part of the edge are one
 _SAMPLES = 64  # of the width between two planes, for its integral
 _PASSES, _SETTLED = 8, 0.98  # over an axis; the part of a width by which it may still change

@@ -6,14 +6,14 @@ from dataclasses import asdict
 from heatsim import device as devices
 from heatsim.benchmark.ensembles import EnsembleMeasurement, measure_ensembles
 from heatsim.benchmark.measure import AUTO, measure
+from heatsim.benchmark.memory import check_memory
 from heatsim.benchmark.primers import PrimerMeasurement, measure_primers
 from heatsim.benchmark.reductions import ReductionMeasurement, measure_reductions
 from heatsim.benchmark.results import KernelResult, Measurement, StageTimings
 from heatsim.device import Device
-from heatsim.errors import CapacityError, DeviceError, InputError
+from heatsim.errors import DeviceError, InputError
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KERNELS, KernelSpec
-from heatsim.run.capacity import size
 from heatsim.storage.single_file import marked_json
 
 __all__ = [
@@ -93,9 +93,7 @@ def benchmark_reductions(
     """
     _check_repeats(repeats)
     grid_cells = _three((_EDGE["cuda"],) if cells is None else cells)
-    if device == "cpu":
-        raise DeviceError('--reductions measures sums on a GPU; use device "cuda" or "auto"')
-    gpu = devices.choose("cuda")
+    gpu = _gpu(device, "--reductions measures sums on a GPU")
     return [measure_reductions(gpu, grid_cells, precision, repeats, say) for precision in precisions]
 
 
@@ -123,9 +121,7 @@ def benchmark_primers(
     _check_repeats(repeats)
     if cells is not None and (len(cells) != 1 or cells[0] < 1):
         raise InputError(f"--cells {' '.join(map(str, cells))}: --primers takes one number, at least 1")
-    if device == "cpu":
-        raise DeviceError('--primers measures kernels of a GPU; use device "cuda" or "auto"')
-    gpu, edge = devices.choose("cuda"), _IMAGE_EDGE if cells is None else cells[0]
+    gpu, edge = _gpu(device, "--primers measures kernels of a GPU"), _IMAGE_EDGE if cells is None else cells[0]
     return [found for precision in precisions for found in measure_primers(gpu, edge, precision, repeats, say)]
 
 
@@ -162,9 +158,7 @@ def benchmark_ensembles(
     if members < 1:
         raise InputError(f"--members {members}: give a whole number, at least 1")
     member_cells, alone_cells = _three((64,) if cells is None else cells), _three(alone or (_EDGE["cuda"],))
-    if device == "cpu":
-        raise DeviceError('--members measures launches of a GPU; use device "cuda" or "auto"')
-    backend = devices.choose("cuda").backend
+    backend = _gpu(device, "--members measures launches of a GPU").backend
     auto = not kernels or AUTO in kernels
     specs = [catalog.choose(name, backend) for name in dict.fromkeys(kernels) if name != AUTO]
     if not kernels:
@@ -180,6 +174,12 @@ def to_json(
 ) -> str:
     """JSON text: `measurements` is a list with one object for each measurement."""
     return marked_json({"measurements": [asdict(measurement) for measurement in measurements]})
+
+
+def _gpu(requested: str, what: str) -> Device:
+    if requested == "cpu":
+        raise DeviceError(f'{what}; use device "cuda" or "auto"')
+    return devices.choose("cuda")
 
 
 def _check_repeats(repeats: int) -> None:
@@ -198,18 +198,11 @@ def _check_capacity(device: Device, specs: Sequence[KernelSpec], cells: tuple[in
     """Check the memory for two buffers and the sums of the faces, and the host's for making and comparing fields."""
     nx, ny, nz = cells
     field = nx * ny * nz * (4 if precision == "float32" else 8)
-    # (bytes needed, bytes free, where).
-    needs: tuple[tuple[int, int, str], ...]
     buffers = 2 * field + 2 * 8 * (ny * nz + nx * nz + nx * ny) * len(specs)
+    what = f"--cells {nx} {ny} {nz} in {precision} needs"
     if device.backend == "cuda":
-        needs = ((buffers, device.free_memory(), device.name), (3 * field, devices.host_memory(), "the host"))
+        check_memory(what, device, buffers, host=3 * field)
     else:
         # The NumPy oracle makes whole-array temporaries.
         temporaries = 6 * field if any(spec.name == "numpy" for spec in specs) else 2 * field
-        needs = ((buffers + temporaries, device.free_memory(), device.name),)
-    for needed, free, where in needs:
-        if needed > free:
-            raise CapacityError(
-                f"--cells {nx} {ny} {nz} in {precision} needs {size(needed)} of memory on {where}, which has "
-                f"{size(free)} free; use fewer cells"
-            )
+        check_memory(what, device, buffers + temporaries)

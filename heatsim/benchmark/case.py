@@ -67,6 +67,13 @@ def upload(field: Field, deviation: NDArray[Any]) -> None:
         field.deviation[...] = deviation
 
 
+def new_field(device: Device, grid: Grid, precision: str, seed: int) -> Field:
+    """A field on a device with random deviations between 0 and 1 K."""
+    field = Field(device, grid, precision, reference=0.0)
+    upload(field, random_field(grid, precision, seed))
+    return field
+
+
 def new_ledger(device: Device, case: BenchmarkCase, enabled: bool) -> list[Any]:
     """Zeros for the sums of the faces that exchange heat.
 

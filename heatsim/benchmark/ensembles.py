@@ -8,19 +8,17 @@ from typing import Any
 import numpy as np
 
 from heatsim import device as devices
-from heatsim.benchmark.case import SCHEME, BenchmarkCase, Stepping, new_ledger, random_case, random_field, upload
+from heatsim.benchmark.case import SCHEME, Stepping, new_field, new_ledger, random_case
 from heatsim.benchmark.measure import AUTO
+from heatsim.benchmark.memory import check_memory
 from heatsim.benchmark.stopwatch import TimedWork, time_in_turn
 from heatsim.counts import counted
 from heatsim.device import Device
-from heatsim.errors import CapacityError
 from heatsim.grid import Grid
 from heatsim.kernels import autotune, catalog, fitting, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps
 from heatsim.kernels.launch_shapes import Choice, Shape, Task
-from heatsim.run.capacity import size
-from heatsim.solver.field.field import Field
 
 _SEED = 22
 _MOST_STEPS = 1 << 12
@@ -121,8 +119,7 @@ def measure_ensembles(
         say(f"{precision}: timing {name}")
         together = _Ensemble(device, shape, cells, members, precision, energy)
         large = random_case(alone_cells, (False, False, False), steps=1, seed=_SEED)
-        field = Field(device, large.grid, precision, reference=0.0)
-        upload(field, random_field(large.grid, precision, _SEED))
+        field = new_field(device, large.grid, precision, _SEED)
         alone = Stepping(_alone(shape), field, large, new_ledger(device, large, energy), _MOST_STEPS)
         works = [
             TimedWork(together.advance, unit=together.reach, most=_MOST_STEPS),
@@ -144,7 +141,7 @@ class _Ensemble:
         self, device: Device, shape: Shape, cells: tuple[int, int, int], members: int, precision: str, energy: bool
     ) -> None:
         self.case = random_case(cells, (False, False, False), steps=1, seed=_SEED)
-        self.fields = [_field(device, self.case, precision, number) for number in range(members)]
+        self.fields = [new_field(device, self.case.grid, precision, _SEED + number) for number in range(members)]
         self._ledgers = [new_ledger(device, self.case, energy) for _ in range(members)]
         builds = fitting.builds(
             shape.spec, precision, SCHEME, self.case.grid, self.case.periodic, device.room(), members=True
@@ -169,12 +166,6 @@ class _Ensemble:
             field.changed()
 
 
-def _field(device: Device, case: BenchmarkCase, precision: str, number: int) -> Field:
-    field = Field(device, case.grid, precision, reference=0.0)
-    upload(field, random_field(case.grid, precision, _SEED + number))
-    return field
-
-
 def _alone(shape: Shape) -> Shape:
     """The shape of the same kernel for a single grid."""
     return Shape(catalog.choose(shape.spec.name, "cuda"))
@@ -185,7 +176,7 @@ def _choose(device: Device, cells: tuple[int, int, int], members: int, precision
     case = random_case(cells, (False, False, False), steps=1, seed=_SEED)
     coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(precision))
     no_ledger, no_sweeps = np.zeros((), dtype=structs.LEDGER), np.zeros(0, dtype=structs.sweep_dtype(precision))
-    fields = [_field(device, case, precision, number) for number in range(members)]
+    fields = [new_field(device, case.grid, precision, _SEED + number) for number in range(members)]
     resting = [MemberSteps(field.deviation, field.spare, coefficients, no_ledger, no_sweeps, 0) for field in fields]
     task = Task(device, case.grid, case.periodic, precision, SCHEME, members)
     return autotune.choose_for_members(task, inf, resting)
@@ -197,7 +188,7 @@ def _fault(device: Device, shape: Shape, cells: tuple[int, int, int], precision:
     together = _Ensemble(device, shape, cells, _COMPARED, precision, energy=True)
     together.advance(steps)
     for number, field in enumerate(together.fields):
-        alone = _field(device, together.case, precision, number)
+        alone = new_field(device, together.case.grid, precision, _SEED + number)
         ledger = new_ledger(device, together.case, True)
         Stepping(_alone(shape), alone, together.case, ledger, steps).advance(steps)
         if device.to_host(alone.deviation).tobytes() != device.to_host(field.deviation).tobytes():
@@ -216,10 +207,8 @@ def _check_capacity(
 
     spacing = (1.0, 1.0, 1.0)
     needed = members * needed_by(Grid(cells, spacing)) + needed_by(Grid(alone, spacing))
-    free = device.free_memory()
-    if needed > free:
-        raise CapacityError(
-            f"--members {members}: {counted(members, 'grid')} of {cells[0]} × {cells[1]} × {cells[2]} cells beside "
-            f"one of {alone[0]} × {alone[1]} × {alone[2]} in {precision} need {size(needed)} of memory on "
-            f"{device.name}, which has {size(free)} free; use fewer"
-        )
+    what = (
+        f"--members {members}: {counted(members, 'grid')} of {cells[0]} × {cells[1]} × {cells[2]} cells beside "
+        f"one of {alone[0]} × {alone[1]} × {alone[2]} in {precision} need"
+    )
+    check_memory(what, device, needed, remedy="use fewer")

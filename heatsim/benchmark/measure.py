@@ -10,11 +10,19 @@ import numpy as np
 
 from heatsim import device as devices
 from heatsim.benchmark import check
-from heatsim.benchmark.case import SCHEME, BenchmarkCase, Stepping, new_ledger, random_case, random_field, upload
+from heatsim.benchmark.case import (
+    SCHEME,
+    BenchmarkCase,
+    Stepping,
+    new_field,
+    new_ledger,
+    random_case,
+    random_field,
+    upload,
+)
 from heatsim.benchmark.results import KernelResult, Measurement, StageTimings
 from heatsim.benchmark.stopwatch import KernelTiming, TimedWork, elapsed, enough, time_in_turn
 from heatsim.device import Device
-from heatsim.grid import Grid
 from heatsim.kernels import autotune, catalog, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.launch_shapes import Choice, Shape, Task
@@ -52,7 +60,7 @@ def measure(
         say: called with a text before each part of the work.
     """
     case = random_case(cells, (False, False, False), steps=1, seed=_SEED)
-    field = _random_field(device, case.grid, precision)
+    field = new_field(device, case.grid, precision, _SEED)
     specs = [spec for spec in specs if not spec.resident or _task(field, case).suits(spec)]
     errors, shapes, chosen = _verify(field, case, specs, auto, say)
     steppings = {name: _stepping(shape, field, case, energy, recorded=name == AUTO) for name, shape in shapes.items()}
@@ -146,12 +154,6 @@ def _result(
     )
 
 
-def _random_field(device: Device, grid: Grid, precision: str) -> Field:
-    field = Field(device, grid, precision, reference=0.0)
-    upload(field, random_field(grid, precision, _SEED))
-    return field
-
-
 def _choose(field: Field, case: BenchmarkCase) -> Choice:
     """The choice of a run on the field's GPU and grid that is long enough for autotuning."""
     coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(field.precision))
@@ -174,16 +176,11 @@ def copies(field: Field) -> list[TimedWork]:
     """Ways to copy the current values to the spare buffer; the fastest one defines the ceiling."""
     source, target, xp = field.deviation.reshape(-1), field.spare.reshape(-1), field.device.xp
 
-    def copy_by_driver(count: int) -> None:
-        for _ in range(count):
-            target.data.copy_from_device_async(source.data, source.nbytes)
-
-    def copy_by_kernel(count: int) -> None:
-        for _ in range(count):
-            xp.positive(source, out=target)
-
     if field.device.backend == "cuda":
-        return [TimedWork(copy_by_driver), TimedWork(copy_by_kernel)]
+        return [
+            TimedWork.repeating(lambda: target.data.copy_from_device_async(source.data, source.nbytes)),
+            TimedWork.repeating(lambda: xp.positive(source, out=target)),
+        ]
     cores = os.cpu_count() or 1
     parts = list(zip(np.array_split(target, cores), np.array_split(source, cores), strict=True))
 
@@ -192,11 +189,7 @@ def copies(field: Field) -> list[TimedWork]:
             for _ in range(count):
                 list(pool.map(lambda part: np.copyto(*part), parts))
 
-    def copy_on_one_core(count: int) -> None:
-        for _ in range(count):
-            np.copyto(target, source)
-
-    return [TimedWork(copy_on_all_cores), TimedWork(copy_on_one_core)]
+    return [TimedWork(copy_on_all_cores), TimedWork.repeating(lambda: np.copyto(target, source))]
 
 
 def _time_stages(kernel: str, work: TimedWork, field: Field, repeats: int) -> StageTimings:
@@ -237,7 +230,7 @@ def _cpu_speed(case: BenchmarkCase, precision: str, energy: bool, say: Callable[
     spec = catalog.choose("auto", "cpu")
     if check.fault(spec, device, precision, case.grid.cells):
         return None
-    field = _random_field(device, case.grid, precision)
+    field = new_field(device, case.grid, precision, _SEED)
     work = _work(_stepping(Shape(spec), field, case, energy))
     if elapsed(device, work, work.unit) > _CPU_PATIENCE:
         return None

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from heatsim import device as devices
 from heatsim.benchmark.measure import copies
+from heatsim.benchmark.memory import check_memory
 from heatsim.benchmark.stopwatch import KernelTiming, TimedWork, elapsed, time_in_turn
 from heatsim.device import Device
-from heatsim.errors import CapacityError
 from heatsim.grid import Grid
 from heatsim.kernels.primers.primers import PRIMERS, RADIUS, Primer
-from heatsim.run.capacity import size
 from heatsim.solver.field.field import Field
 
 _SEED = 33
@@ -93,15 +92,7 @@ def measure_primers(
         CapacityError: the arrays do not fit in memory; nothing has been allocated.
     """
     nbytes = edge * edge * np.dtype(precision).itemsize
-    for needed, free, where in (
-        (2 * nbytes, device.free_memory(), device.name),
-        (6 * nbytes, devices.host_memory(), "the host"),
-    ):
-        if needed > free:
-            raise CapacityError(
-                f"--cells {edge} in {precision} needs {size(needed)} of memory on {where}, which has {size(free)} "
-                "free; use fewer cells"
-            )
+    check_memory(f"--cells {edge} in {precision} needs", device, 2 * nbytes, host=6 * nbytes)
     return [_measure(device, primer, edge, precision, repeats, say) for primer in PRIMERS]
 
 
@@ -134,7 +125,7 @@ def _measure(
 
     say(f"{primer.name}, {precision}: timing {', '.join(right)}")
     copying = copies(field)
-    timings = time_in_turn(device, [*(_repeated(launched[name][1]) for name in right), *copying], repeats)
+    timings = time_in_turn(device, [*(TimedWork.repeating(launched[name][1]) for name in right), *copying], repeats)
     copy_GBps = max(2.0 * values.nbytes / timing.seconds for timing in timings[len(right) :]) / 1e9
     cpu = devices.choose("cpu")
     stages = {
@@ -207,19 +198,6 @@ def _fault(device: Device, launch: Callable[[], None], target: Any, expected: ND
     return f"{wrong:,} bytes differ from NumPy's" if wrong else None
 
 
-def _repeated(launch: Callable[[], None]) -> TimedWork:
-    def do(count: int) -> None:
-        for _ in range(count):
-            launch()
-
-    return TimedWork(do)
-
-
 def _seconds(device: Device, work: Callable[[], object], repeats: int) -> float:
     """The median seconds of some work that takes long enough to be timed alone."""
-
-    def do(count: int) -> None:
-        for _ in range(count):
-            work()
-
-    return median(elapsed(device, TimedWork(do), 1) for _ in range(repeats))
+    return median(elapsed(device, TimedWork.repeating(work), 1) for _ in range(repeats))

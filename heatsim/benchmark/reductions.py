@@ -4,7 +4,7 @@ The ceiling is the fastest of several plain reads of the field in the same run, 
 second. A sum at the ceiling is limited by memory alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 from heatsim import device as devices
 from heatsim.benchmark.case import random_field, upload
 from heatsim.benchmark.measure import copies
+from heatsim.benchmark.memory import check_memory
 from heatsim.benchmark.stopwatch import KernelTiming, TimedWork, time_in_turn
 from heatsim.device import Device
-from heatsim.errors import CapacityError
 from heatsim.grid import Grid
 from heatsim.kernels import compiled
 from heatsim.kernels.reductions import fused
 from heatsim.kernels.reductions.fused import Pass, Sections
 from heatsim.kernels.reductions.ladder import LADDER, Summing
 from heatsim.kernels.reductions.statistics import STATISTICS, Statistics, combined
-from heatsim.run.capacity import size
 from heatsim.solver.field.field import Field
 
 _SEED = 21
@@ -112,8 +111,11 @@ def measure_reductions(
     Raises:
         CapacityError: the fields do not fit in memory; nothing has been allocated.
     """
-    _check_capacity(device, cells, precision)
     grid = Grid(cells, (1.0, 1.0, 1.0))
+    nbytes = grid.cell_count * np.dtype(precision).itemsize
+    # On the GPU two fields and CuPy's temporaries, on the host two fields.
+    what = f"--cells {' '.join(map(str, cells))} in {precision} needs"
+    check_memory(what, device, 4 * nbytes, host=2 * nbytes)
     say(f"{precision}: making a field")
     values = random_field(grid, precision, _SEED)
     values -= values.dtype.type(0.25)
@@ -127,9 +129,8 @@ def measure_reductions(
     right = [candidate for candidate in candidates if not candidate.error]
     say(f"{precision}: timing {', '.join(candidate.name for candidate in right)}")
     reading, copying = _readings(device, field), copies(field)
-    works = [*reading, *(_repeated(candidate.queue) for candidate in right), *copying]
+    works = [*reading, *(TimedWork.repeating(candidate.queue) for candidate in right), *copying]
     timings = time_in_turn(device, works, repeats)
-    nbytes = int(field.deviation.nbytes)
     read = min(timings[: len(reading)], key=lambda timing: timing.seconds)
     copy_speed = max(2.0 * nbytes / timing.seconds for timing in timings[-len(copying) :]) / 1e9
     ceiling = max(nbytes / read.seconds / 1e9, copy_speed)
@@ -161,14 +162,6 @@ def _result(candidate: _Candidate, timing: KernelTiming | None, nbytes: int, cei
         registers=None if function is None else int(function.num_regs),
         spills=None if function is None else int(function.local_size_bytes),
     )
-
-
-def _repeated(queue: Callable[[], Any]) -> TimedWork:
-    def do(count: int) -> None:
-        for _ in range(count):
-            queue()
-
-    return TimedWork(do)
 
 
 def _candidates(device: Device, field: Field, values: NDArray[Any]) -> list[_Candidate]:
@@ -241,21 +234,6 @@ def _readings(device: Device, field: Field) -> list[TimedWork]:
     values = field.deviation.reshape(-1)
 
     def reading(blocks: int) -> TimedWork:
-        return _repeated(lambda: read((blocks,), (fused.THREADS,), (values, kept, np.uint64(vectors))))
+        return TimedWork.repeating(lambda: read((blocks,), (fused.THREADS,), (values, kept, np.uint64(vectors))))
 
     return [reading(min(most, readers * device.multiprocessors())) for readers in _READERS]
-
-
-def _check_capacity(device: Device, cells: Sequence[int], precision: str) -> None:
-    """Check the memory: on the GPU two fields and CuPy's temporaries, on the host two fields."""
-    nx, ny, nz = cells
-    field = nx * ny * nz * np.dtype(precision).itemsize
-    for needed, free, where in (
-        (4 * field, device.free_memory(), device.name),
-        (2 * field, devices.host_memory(), "the host"),
-    ):
-        if needed > free:
-            raise CapacityError(
-                f"--cells {nx} {ny} {nz} in {precision} needs {size(needed)} of memory on {where}, which has "
-                f"{size(free)} free; use fewer cells"
-            )

@@ -45,6 +45,16 @@ class TimedWork:
     unit: int = 1
     most: int = 1 << 16
 
+    @classmethod
+    def repeating(cls, once: Callable[[], object]) -> "TimedWork":
+        """Work that a function without arguments does once."""
+
+        def do(count: int) -> None:
+            for _ in range(count):
+                once()
+
+        return cls(do)
+
 
 def elapsed(device: Device, work: TimedWork, count: int) -> float:
     """Seconds for ``count`` repetitions: between two events in the queue of a GPU, by wall clock on a CPU."""

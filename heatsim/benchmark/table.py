@@ -1,13 +1,13 @@
 """Tables of benchmark results for a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heatsim.benchmark.ensembles import EnsembleMeasurement
 from heatsim.benchmark.method_results import MethodResult, WorkPrecision
 from heatsim.benchmark.primers import PrimerMeasurement
 from heatsim.benchmark.reductions import ReductionMeasurement
-from heatsim.benchmark.results import KernelResult, Measurement, StageTimings
+from heatsim.benchmark.results import Measurement, StageTimings
 from heatsim.counts import counted
 
 if TYPE_CHECKING:
@@ -15,112 +15,85 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+# The columns of a table: heading, field of the result, format of its values.
+_Columns = Sequence[tuple[str, str, str]]
+_KERNELS: _Columns = (
+    ("GCells/s", "GCells", ",.4g"),
+    ("T_eff\nGB/s", "effective_GBps", ",.4g"),
+    ("of the\nceiling", "fraction", ".3f"),
+    ("spread", "spread", ".1%"),
+    ("regs", "registers", "d"),
+    ("spills", "spills", "d"),
+    ("× naive", "over_naive", ".2f"),
+    ("× CPU", "over_cpu", ".3g"),
+)
+_REDUCTIONS: _Columns = (
+    ("GB/s", "GBps", ",.4g"),
+    ("of\nreading", "fraction", ".3f"),
+    ("ms", "milliseconds", ",.4g"),
+    ("spread", "spread", ".1%"),
+    ("regs", "registers", "d"),
+    ("spills", "spills", "d"),
+)
+_PRIMERS: _Columns = (
+    ("GB/s", "GBps", ",.4g"),
+    ("of the\ncopy", "fraction", ".3f"),
+    ("ms", "milliseconds", ",.4g"),
+    ("spread", "spread", ".1%"),
+    ("regs", "registers", "d"),
+    ("× CPU", "over_cpu", ",.3g"),
+    ("× CPU,\nwith copies", "over_cpu_with_copies", ",.2g"),
+)
+_ENSEMBLES: _Columns = (
+    ("members\nGCells/s", "GCells", ",.4g"),
+    ("spread", "spread", ".1%"),
+    ("one grid\nGCells/s", "alone_GCells", ",.4g"),
+    ("spread", "alone_spread", ".1%"),
+    ("of one\ngrid", "fraction", ".3f"),
+)
+
+
 def describe(measurement: Measurement) -> "Group":
     """The kernels, the copy, and the stages of a computation, within 100 columns."""
-    from rich.console import Group
-    from rich.text import Text
-
-    cells = " × ".join(f"{n:,}" for n in measurement.cells)
-    heading = Text.assemble(
-        (f"{measurement.device}, {measurement.precision}, {cells} cells", "bold"),
-        f"\ncopy {measurement.copy_GBps:,.4g} GB/s (spread {measurement.copy_spread:.1%}); ceiling "
-        f"{measurement.ceiling_GCells:,.4g} GCells/s for one step per sweep; "
-        f"median of {counted(measurement.repeats, 'repeat')}{', with the energy ledger' if measurement.energy else ''}",
+    heading = (
+        f"{measurement.device}, {measurement.precision}, {_times(measurement.cells)} cells",
+        f"copy {measurement.copy_GBps:,.4g} GB/s (spread {measurement.copy_spread:.1%}); ceiling "
+        f"{measurement.ceiling_GCells:,.4g} GCells/s for one step per sweep; {_median(measurement)}",
     )
-    parts: list[RenderableType] = [heading, _kernel_table(measurement)]
-    parts += [Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.kernels if result.error]
-    parts += [Text(f"auto: {_launch(result.launch)}") for result in measurement.kernels if result.launch]
-    if measurement.stages is not None:
-        parts.append(_stage_table(measurement.stages))
-    return Group(*parts)
+    stages = [] if measurement.stages is None else [_stage_table(measurement.stages)]
+    return _group(heading, "kernel", _KERNELS, measurement.kernels, *_launches(measurement), *stages)
 
 
 def describe_reductions(measurement: ReductionMeasurement) -> "Group":
     """The ladder of sums, CuPy's sums and the fused pass, within 80 columns."""
-    from rich.console import Group
-    from rich.text import Text
-
-    cells = " × ".join(f"{n:,}" for n in measurement.cells)
-    heading = Text.assemble(
-        (f"{measurement.device}, {measurement.precision}, {cells} cells", "bold"),
-        f"\nreading {measurement.read_GBps:,.4g} GB/s (spread {measurement.read_spread:.1%}), copying "
-        f"{measurement.copy_GBps:,.4g} GB/s; median of {counted(measurement.repeats, 'repeat')}",
+    heading = (
+        f"{measurement.device}, {measurement.precision}, {_times(measurement.cells)} cells",
+        f"reading {measurement.read_GBps:,.4g} GB/s (spread {measurement.read_spread:.1%}), copying "
+        f"{measurement.copy_GBps:,.4g} GB/s; {_median(measurement)}",
     )
-    table = _new_table("reduction", "GB/s", "of\nreading", "ms", "spread", "regs", "spills")
-    for result in measurement.reductions:
-        numbers = (
-            (result.GBps, ",.4g"),
-            (result.fraction, ".3f"),
-            (result.milliseconds, ",.4g"),
-            (result.spread, ".1%"),
-            (result.registers, "d"),
-            (result.spills, "d"),
-        )
-        shown = ("failed", *("",) * 5) if result.error else _formatted(numbers)
-        table.add_row(result.name, *shown)
-    faults = [
-        Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.reductions if result.error
-    ]
-    return Group(heading, table, *faults)
+    return _group(heading, "reduction", _REDUCTIONS, measurement.reductions)
 
 
 def describe_primers(measurement: PrimerMeasurement) -> "Group":
     """The kernels of a primer, and the stages of the whole computation, within 80 columns."""
-    from rich.console import Group
-    from rich.text import Text
-
-    shape, ms = " × ".join(f"{n:,}" for n in measurement.shape), measurement.milliseconds
-    heading = Text.assemble(
-        (f"{measurement.device}, {measurement.precision}, {measurement.primer}, {shape}", "bold"),
-        f"\ngenerate {ms['generate']:,.4g} ms, to the GPU {ms['to the GPU']:,.4g} ms, to the host "
+    ms = measurement.milliseconds
+    heading = (
+        f"{measurement.device}, {measurement.precision}, {measurement.primer}, {_times(measurement.shape)}",
+        f"generate {ms['generate']:,.4g} ms, to the GPU {ms['to the GPU']:,.4g} ms, to the host "
         f"{ms['to the host']:,.4g} ms; on {measurement.cores} CPU threads {ms['CPU']:,.4g} ms",
-        f"\ncopy {measurement.copy_GBps:,.4g} GB/s; median of {counted(measurement.repeats, 'repeat')}",
+        f"copy {measurement.copy_GBps:,.4g} GB/s; {_median(measurement)}",
     )
-    table = _new_table("kernel", "GB/s", "of the\ncopy", "ms", "spread", "regs", "× CPU", "× CPU,\nwith copies")
-    for result in measurement.kernels:
-        numbers = (
-            (result.GBps, ",.4g"),
-            (result.fraction, ".3f"),
-            (result.milliseconds, ",.4g"),
-            (result.spread, ".1%"),
-            (result.registers, "d"),
-            (result.over_cpu, ",.3g"),
-            (result.over_cpu_with_copies, ",.2g"),
-        )
-        table.add_row(result.name, *(("failed", *("",) * 6) if result.error else _formatted(numbers)))
-    faults = [Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.kernels if result.error]
-    return Group(heading, table, *faults)
+    return _group(heading, "kernel", _PRIMERS, measurement.kernels)
 
 
 def describe_ensembles(measurement: EnsembleMeasurement) -> "Group":
     """The ensemble compared with one large grid, within 80 columns."""
-    from rich.console import Group
-    from rich.text import Text
-
     members = counted(measurement.members, "member")
-    cells, alone = (" × ".join(f"{n:,}" for n in each) for each in (measurement.cells, measurement.alone_cells))
-    heading = Text.assemble(
-        (
-            f"{measurement.device}, {measurement.precision}, {members} of {cells} cells",
-            "bold",
-        ),
-        f"\ncompared with one grid of {alone} cells; median of {counted(measurement.repeats, 'repeat')}"
-        f"{', with the energy ledger' if measurement.energy else ''}",
+    heading = (
+        f"{measurement.device}, {measurement.precision}, {members} of {_times(measurement.cells)} cells",
+        f"compared with one grid of {_times(measurement.alone_cells)} cells; {_median(measurement)}",
     )
-    table = _new_table("kernel", "members\nGCells/s", "spread", "one grid\nGCells/s", "spread", "of one\ngrid")
-    for result in measurement.kernels:
-        numbers = (
-            (result.GCells, ",.4g"),
-            (result.spread, ".1%"),
-            (result.alone_GCells, ",.4g"),
-            (result.alone_spread, ".1%"),
-            (result.fraction, ".3f"),
-        )
-        shown = ("failed", *("",) * 4) if result.error else _formatted(numbers)
-        table.add_row(result.name, *shown)
-    faults = [Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.kernels if result.error]
-    launched = [Text(f"auto: {_launch(result.launch)}") for result in measurement.kernels if result.launch]
-    return Group(heading, table, *faults, *launched)
+    return _group(heading, "kernel", _ENSEMBLES, measurement.kernels, *_launches(measurement))
 
 
 def describe_methods(found: WorkPrecision) -> "Group":
@@ -128,9 +101,9 @@ def describe_methods(found: WorkPrecision) -> "Group":
     from rich.console import Group
     from rich.text import Text
 
-    cells, reference = " × ".join(f"{n:,}" for n in found.cells), found.reference
+    reference = found.reference
     heading = Text.assemble(
-        (f"{found.title}: {cells} cells, {found.end:g} s, range {found.range:.4g} K", "bold"),
+        (f"{found.title}: {_times(found.cells)} cells, {found.end:g} s, range {found.range:.4g} K", "bold"),
         f"\n{found.device}, {found.precision}; reference: float64, tolerance {reference.tolerance:.2g} K, "
         f"{counted(reference.stages or 0, 'stage')} in {reference.seconds:.3g} s",
     )
@@ -155,6 +128,31 @@ def _numbers_of_method(result: MethodResult) -> tuple[str, ...]:
     return _formatted(formats)
 
 
+def _group(
+    heading: Sequence[str], kind: str, columns: _Columns, results: Sequence[Any], *more: "RenderableType"
+) -> "Group":
+    """A heading, whose first line is bold; a row for each result; what is wrong with results; and ``more``."""
+    from rich.console import Group
+    from rich.text import Text
+
+    table = _new_table(kind, *(name for name, _, _ in columns))
+    for result in results:
+        numbers = _formatted([(getattr(result, field), how) for _, field, how in columns])
+        table.add_row(result.name, *(("failed",) if result.error else numbers))
+    title, *lines = heading
+    faults = [Text(f"{result.name} is wrong: {result.error}", "red") for result in results if result.error]
+    return Group(Text.assemble((title, "bold"), *(f"\n{line}" for line in lines)), table, *faults, *more)
+
+
+def _times(counts: Sequence[int]) -> str:
+    return " × ".join(f"{n:,}" for n in counts)
+
+
+def _median(measurement: Measurement | ReductionMeasurement | PrimerMeasurement | EnsembleMeasurement) -> str:
+    ledger = isinstance(measurement, Measurement | EnsembleMeasurement) and measurement.energy
+    return f"median of {counted(measurement.repeats, 'repeat')}{', with the energy ledger' if ledger else ''}"
+
+
 def _new_table(*columns: str) -> "Table":
     from rich import box
     from rich.table import Table
@@ -165,38 +163,18 @@ def _new_table(*columns: str) -> "Table":
     return table
 
 
-def _kernel_table(measurement: Measurement) -> "Table":
-    table = _new_table(
-        "kernel", "GCells/s", "T_eff\nGB/s", "of the\nceiling", "spread", "regs", "spills", "× naive", "× CPU"
-    )
-    for result in measurement.kernels:
-        table.add_row(result.name, *(("failed",) if result.error else _numbers(result)))
-    return table
-
-
-def _numbers(result: KernelResult) -> tuple[str, ...]:
-    speed, effective, fraction, spread = result.GCells, result.effective_GBps, result.fraction, result.spread
-    formats = (
-        (speed, ",.4g"),
-        (effective, ",.4g"),
-        (fraction, ".3f"),
-        (spread, ".1%"),
-        (result.registers, "d"),
-        (result.spills, "d"),
-        (result.over_naive, ".2f"),
-        (result.over_cpu, ".3g"),
-    )
-    return _formatted(formats)
-
-
 def _formatted(formats: Sequence[tuple[float | None, str]]) -> tuple[str, ...]:
     return tuple("–" if value is None else format(value, how) for value, how in formats)
 
 
-def _launch(launch: dict[str, Any]) -> str:
+def _launches(measurement: Measurement | EnsembleMeasurement) -> Iterator["RenderableType"]:
     """The choice of "auto" as text."""
-    planes = "" if launch["planes"] is None else f", {counted(launch['planes'], 'plane')} per block"
-    return f"{launch['kernel']}, {counted(launch['steps_a_sweep'], 'step')} per sweep{planes}, {launch['chosen']}"
+    from rich.text import Text
+
+    for launch in (result.launch for result in measurement.kernels if result.launch):
+        planes = "" if launch["planes"] is None else f", {counted(launch['planes'], 'plane')} per block"
+        steps = counted(launch["steps_a_sweep"], "step")
+        yield Text(f"auto: {launch['kernel']}, {steps} per sweep{planes}, {launch['chosen']}")
 
 
 def _stage_table(stages: StageTimings) -> "Table":

@@ -77,11 +77,8 @@ def bench(
     overwrite: Overwrite = False,
 ) -> int:
     """Verify the kernels against the NumPy oracle, then measure their speed."""
-    from rich.console import Console
-
-    from heatsim.benchmark import benchmark
+    from heatsim.benchmark import benchmark, benchmark_ensembles, benchmark_primers, benchmark_reductions, table
     from heatsim.benchmark.roofline import draw
-    from heatsim.benchmark.table import describe
     from heatsim.storage.single_file import check_replaceable
 
     if json is not None:
@@ -101,80 +98,46 @@ def bench(
             raise InputError(f"{one} measures no kernels of steps: leave out --kernel, --energy and --plot")
         if members is not None or (reductions and primers):
             raise InputError(f"{one} and {'--members' if members is not None else '--primers'} exclude each other")
-        bench_these = _bench_reductions if reductions else _bench_primers
-        return bench_these(cells, precisions, device, repeats, json)
+        bench_these = benchmark_reductions if reductions else benchmark_primers
+        describe = table.describe_reductions if reductions else table.describe_primers
+        sums = _shown(describe, json, lambda say: bench_these(cells, precisions, device, repeats, say))
+        return _exit_code(
+            "reductions" if reductions else "primers",
+            [(each, each.reductions if reductions else each.kernels) for each in sums],
+        )
     if members is not None:
         if plot is not None:
             raise InputError("--members draws no roofline: leave out --plot")
-        return _bench_ensembles(cells, members, precisions, kernel, device, repeats, energy, json)
-    with Console(stderr=True).status("…") as status:
-        measurements = benchmark(cells, precisions, kernel, device, repeats, energy, say=status.update)
-    _print_and_save(measurements, describe, json)
+        ensembles = _shown(
+            table.describe_ensembles,
+            json,
+            lambda say: benchmark_ensembles(cells, members, precisions, kernel, device, repeats, energy, say),
+        )
+        return _exit_code("kernels", [(each, each.kernels) for each in ensembles])
+    measurements = _shown(
+        table.describe, json, lambda say: benchmark(cells, precisions, kernel, device, repeats, energy, say)
+    )
     if plot is not None:
         draw(plot, measurements)
-    return _exit_code("kernels", [(found, found.kernels) for found in measurements])
+    return _exit_code("kernels", [(each, each.kernels) for each in measurements])
 
 
-def _bench_reductions(
-    cells: tuple[int, ...] | None, precisions: Sequence[str], device: str, repeats: int, json: Path | None
-) -> int:
+def _shown(
+    describe: Callable[[Any], Any], json: Path | None, measure: Callable[[Callable[[str], None]], Sequence[Any]]
+) -> Sequence[Any]:
+    """Measure, print the measurements, and write them to the JSON file if there is one."""
     from rich.console import Console
 
-    from heatsim.benchmark import benchmark_reductions
-    from heatsim.benchmark.table import describe_reductions
-
-    with Console(stderr=True).status("…") as status:
-        measurements = benchmark_reductions(cells, precisions, device, repeats, say=status.update)
-    _print_and_save(measurements, describe_reductions, json)
-    return _exit_code("reductions", [(found, found.reductions) for found in measurements])
-
-
-def _bench_primers(
-    cells: tuple[int, ...] | None, precisions: Sequence[str], device: str, repeats: int, json: Path | None
-) -> int:
-    from rich.console import Console
-
-    from heatsim.benchmark import benchmark_primers
-    from heatsim.benchmark.table import describe_primers
-
-    with Console(stderr=True).status("…") as status:
-        measurements = benchmark_primers(cells, precisions, device, repeats, say=status.update)
-    _print_and_save(measurements, describe_primers, json)
-    return _exit_code("primers", [(found, found.kernels) for found in measurements])
-
-
-def _bench_ensembles(
-    cells: tuple[int, ...] | None,
-    members: int,
-    precisions: Sequence[str],
-    kernel: Sequence[str],
-    device: str,
-    repeats: int,
-    energy: bool,
-    json: Path | None,
-) -> int:
-    from rich.console import Console
-
-    from heatsim.benchmark import benchmark_ensembles
-    from heatsim.benchmark.table import describe_ensembles
-
-    with Console(stderr=True).status("…") as status:
-        measurements = benchmark_ensembles(
-            cells, members, precisions, kernel, device, repeats, energy, say=status.update
-        )
-    _print_and_save(measurements, describe_ensembles, json)
-    return _exit_code("kernels", [(found, found.kernels) for found in measurements])
-
-
-def _print_and_save(measurements: Sequence[Any], describe: Callable[[Any], Any], json: Path | None) -> None:
-    """Print the measurements, and write them to the JSON file if there is one."""
     from heatsim.benchmark import to_json
     from heatsim.storage.single_file import write_text
 
+    with Console(stderr=True).status("…") as status:
+        measurements = measure(status.update)
     for measurement in measurements:
         show_table(describe(measurement))
     if json is not None:
         write_text(json, to_json(measurements))
+    return measurements
 
 
 def _exit_code(what: str, found: Iterable[tuple[Any, Iterable[Any]]]) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from heatsim import Simulation
@@ -114,6 +114,7 @@ def test_a_steady_state_is_where_a_long_run_ends(tmp_path: Path) -> None:
 
 
 @settings(max_examples=60)
+@example(69921392)  # a segment that falls 3e7 times as steeply as the half cell conducts
 @given(st.integers(0, 2**31))
 def test_the_balance_of_heat_is_solved_on_the_right_segment(seed: int) -> None:
     """Against the residual: q(T_s) + beam = K·(T_s − T) with the table's own straight lines."""
@@ -132,7 +133,9 @@ def test_the_balance_of_heat_is_solved_on_the_right_segment(seed: int) -> None:
     inside = (at > nodes[0]) & (at < nodes[-1])
     residual = np.interp(at, nodes, fluxes) + beam - conductance * rise
     size = np.abs(fluxes).max() + beam + conductance * np.abs(T).max()
-    assert np.abs(residual[inside]).max(initial=0.0) <= 1e-10 * size
+    # T_s is rounded, which a steep segment turns into a flux.
+    rounded = np.spacing(2.0 * np.abs(T).max()) * np.abs(np.diff(fluxes) / np.diff(nodes)).max()
+    assert np.abs(residual[inside]).max(initial=0.0) <= 1e-10 * size + rounded
     assert (slope > -conductance).all()
 
 

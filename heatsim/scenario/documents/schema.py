@@ -23,7 +23,7 @@ from heatsim.scenario.documents.schema_values import (
     table_of,
 )
 from heatsim.scenario.tables.boundaries import FACE_TYPES
-from heatsim.scenario.tables.fields import Form, OneOf, OrTable
+from heatsim.scenario.tables.fields import Form, OneOf, OrName, OrTable
 from heatsim.scenario.tables.library import PREFIX, library_names
 from heatsim.scenario.tables.materials import Material, NamesMaterial
 from heatsim.scenario.tables.named import Named
@@ -145,7 +145,8 @@ class SchemaMaker:
         """The schemas of everything that TOML may have for a type."""
         origin, arguments = get_origin(annotation), get_args(annotation)
         if origin is Annotated:
-            return self._kinds(arguments[0], quantity)
+            names = [TEXT] if any(isinstance(part, OrName) for part in arguments[1:]) else []
+            return [*names, *self._kinds(arguments[0], quantity)]
         if annotation is Material:
             return [self._reference(Material), self._of_library()]
         if origin in (Union, UnionType):

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ModelWrapValidatorHandler, PlainValidator, model_validator
 
 from heatsim.scenario.messages import fault, show, validate_beside
-from heatsim.scenario.tables.fields import STRICT, Area, Form, Length, PsiValue, Text, UValue, read_text
+from heatsim.scenario.tables.fields import STRICT, Area, Form, Length, OrName, PsiValue, Text, UValue, read_text
 
 # Surroundings: everything with one of these names.
-Environment = tuple[str, ...]
+Environment = Annotated[tuple[str, ...], OrName()]
 
 
 def _read_between(value: object) -> tuple[Environment, Environment]:

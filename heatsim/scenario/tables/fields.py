@@ -76,6 +76,10 @@ class OrTable:
     keys: tuple[str, ...]
 
 
+class OrName:
+    """Marks a list of names in whose place a single name may stand."""
+
+
 def _number(quantity: Quantity) -> PlainValidator:
     return PlainValidator(quantity.read)
 

@@ -22,6 +22,7 @@ LAYERS = (
     "amounts",
     "version",
     "garbage",
+    "limits",
     "grid",
     "temperature_units",
     "device",
@@ -48,10 +49,10 @@ LAYERS = (
 )
 # Narrower than the order: who reads files knows nothing of how they came about, and the other way round.
 ONLY = {
-    "storage": {"errors", "counts", "grid", "temperature_units", "parallel"},
-    "render": {"errors", "counts", "amounts", "grid", "device", "scenario", "storage", "temperature_units"},
+    "storage": {"errors", "counts", "grid", "limits", "temperature_units", "parallel"},
+    "render": {"errors", "counts", "amounts", "grid", "limits", "device", "scenario", "storage", "temperature_units"},
     "parallel": {"errors", "counts", "grid", "device"},
-    "report": {"errors", "counts", "amounts", "version", "grid", "storage", "temperature_units", "render"},
+    "report": {"errors", "counts", "amounts", "version", "grid", "limits", "storage", "temperature_units", "render"},
 }
 HEAVY = (
     *("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL"),

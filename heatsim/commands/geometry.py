@@ -1,6 +1,8 @@
 """The geometry that a scenario describes, for a picture before it runs."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,10 +10,15 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES
 from heatsim.physics.geometry.regions import Parts, are_painted, paint, region_mask, source_mask
 from heatsim.render.geometry.parts import Geometry, Rectangle3D, ShownBeam, ShownBorder, ShownProbe, ShownSource
+from heatsim.report.page import GEOMETRY
 from heatsim.run.in_words import channel_in_words, condition_in_words, contact_in_words, density_in_words
-from heatsim.scenario import Face, Scenario, face_axes
+from heatsim.scenario import Face, Scenario, face_axes, load
 from heatsim.scenario.tables.materials import VOID
+from heatsim.storage import folder as run_folder
+from heatsim.storage import manifest
+from heatsim.storage.disk import make_folders
 
+_PICTURE = f"{run_folder.FIGURES}/{GEOMETRY}.png"
 _Mask = NDArray[np.bool_]
 
 
@@ -40,6 +47,32 @@ def geometry_of(scenario: Scenario) -> Geometry:
         [ShownProbe(probe.name, np.array(probe.points)) for probe in scenario.probes if probe.points],
         list(_remarks(scenario)),
     )
+
+
+@contextmanager
+def replacing_geometry(folder: Path) -> Iterator[None]:
+    """Replace the picture of the geometry of a run within the context; :func:`draw_geometry` draws it.
+
+    Raises:
+        FolderError: heatsim did not write the folder, or the user changed the picture.
+    """
+    with manifest.replacing(folder, [_PICTURE]) as yours:
+        manifest.refuse(folder, yours)
+        make_folders(folder / run_folder.FIGURES)
+        yield
+
+
+def draw_geometry(folder: Path, in_space: bool = True) -> None:
+    """Draw the geometry of the run in a folder; ``in_space``: whether OpenGL works.
+
+    Raises:
+        ScenarioError: its scenario.toml is none any more.
+        StorageError: the picture could not be written.
+    """
+    from heatsim.render.geometry.picture import draw
+
+    scenario = load(folder / run_folder.SCENARIO)
+    draw(folder / _PICTURE, geometry_of(scenario), in_space and min(scenario.grid.cells) > 1)
 
 
 def _sources(scenario: Scenario, parts: Parts | None) -> Iterator[ShownSource]:

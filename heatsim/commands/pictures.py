@@ -8,6 +8,7 @@ import gc
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from math import prod
 from pathlib import Path
 
@@ -48,17 +49,34 @@ class BackgroundRenderer(DrawingProcess):
             FolderError, InputError, StorageError: as for :func:`heatsim.render.render`.
         """
         if not self.draw(b"draw\n"):
-            from heatsim.physics.geometry.part_owners import part_owners
-            from heatsim.render import render
-            from heatsim.render.choice import PictureChoice
+            draw_all(self._folder)
 
-            render(self._folder, PictureChoice(owners=part_owners))
+
+def draw_all(folder: Path) -> None:
+    """Draw the pictures of a run, and its geometry, in this process.
+
+    Raises:
+        FolderError, InputError, StorageError: as for :func:`heatsim.render.render`.
+    """
+    from heatsim.commands.geometry import draw_geometry, replacing_geometry
+    from heatsim.physics.geometry.part_owners import part_owners
+    from heatsim.render import render
+    from heatsim.render.choice import PictureChoice
+
+    opengl = False
+    try:
+        render(folder, PictureChoice(owners=part_owners))
+        opengl = True
+    finally:
+        with replacing_geometry(folder):
+            draw_geometry(folder, opengl)
 
 
 def main() -> int:
     """Draw the pictures of the folder named by the first argument, when a line comes in; the exit code."""
     # The process is too short for the search for cycles to pay.
     gc.disable()
+    from heatsim.commands.geometry import draw_geometry, replacing_geometry
     from heatsim.physics.geometry.part_owners import part_owners
     from heatsim.render import draw_some, replacing_usual
     from heatsim.render.choice import PictureChoice
@@ -75,11 +93,17 @@ def main() -> int:
         prefer_egl()
 
     def draw(numbers: Iterator[int]) -> None:
-        draw_some(folder, numbers, PictureChoice(owners=part_owners))
+        # The geometry is number 0: it takes longest, with the models of scenarios.
+        first = next(numbers)
+        if first == 0:
+            draw_geometry(folder)
+        others = (number - 1 for number in (chain([first], numbers) if first else numbers))
+        draw_some(folder, others, PictureChoice(owners=part_owners))
 
     def begins(stack: ExitStack) -> bool:
         if not sys.stdin.readline():
             return False
+        stack.enter_context(replacing_geometry(folder))
         stack.enter_context(replacing_usual(folder))
         return True
 

@@ -114,15 +114,11 @@ def _prepare_pictures(stack: ExitStack, scenario: "ScenarioModel", folder: Path)
     """
     if not scenario.output.figures or not environment.is_first():
         return lambda: None
-    from heatsim.commands.pictures import BackgroundRenderer
+    from heatsim.commands.pictures import BackgroundRenderer, draw_all
 
     renderer = BackgroundRenderer.of(folder, scenario.grid.cells, scenario.output.fields)
     if renderer is None:
-        from heatsim.physics.geometry.part_owners import part_owners
-        from heatsim.render import render
-        from heatsim.render.choice import PictureChoice
-
-        return lambda: render(folder, PictureChoice(owners=part_owners))
+        return lambda: draw_all(folder)
     return stack.enter_context(renderer).render
 
 

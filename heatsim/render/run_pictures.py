@@ -131,6 +131,7 @@ def _probe_pictures(folder: Path, run: RunSettings) -> list[Picture]:
             shown_in=run.temperature_unit,
             start=run.start,
             bands=bands,
+            limits=run.limits,
         )
         found.append(Picture("probes", draw))
     if not run.steady:
@@ -155,8 +156,16 @@ def _probe_pictures(folder: Path, run: RunSettings) -> list[Picture]:
 def _number_pictures(table: RunTable, run: RunSettings) -> list[Picture]:
     """Pictures of the probes that are not temperatures, one for each unit."""
     found = []
-    for number, (label, values) in enumerate(curves.number_groups(table), 1):
+    for number, (label, values, marks) in enumerate(curves.number_groups(table, run.limits), 1):
         over = title_of(run.title, "probes")
-        draw = partial(curves.draw_numbers, title=over, times=table.times, curves=values, label=label, start=run.start)
+        draw = partial(
+            curves.draw_numbers,
+            title=over,
+            times=table.times,
+            curves=values,
+            label=label,
+            start=run.start,
+            marks=marks,
+        )
         found.append(Picture(f"probes_{number}", draw))
     return found

@@ -11,9 +11,10 @@ from heatsim.report.numbers import in_unit, symbol_of, width, with_error
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import converge_command
 from heatsim.storage.run_tables import header
-from heatsim.temperature_units import TemperatureUnit
+from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 _UNKNOWN = "not known"
+_SMALL = 0.01  # of the largest error
 # Half a unit in the last place, as a part of a number.
 _ROUNDING = {"float32": 2.0**-24, "float64": 2.0**-53}
 
@@ -55,6 +56,36 @@ def error_table(
     if unknown:
         remark += f"Not known: the error {' and '.join(_OF[name] for name in unknown)}."
     return NumberTable("Errors of temperatures", ("", "error", "how it is known"), rows, remark.strip())
+
+
+def error_facts(summary: Mapping[str, Any], unit: TemperatureUnit, folder: Path) -> Iterator[tuple[str, str]]:
+    """The errors of temperatures in one line, the largest first; how to find those that are not known."""
+    errors = [_in_space(summary, folder), _in_time(summary, unit), _of_rounding(summary)]
+    unknown = [each for each in errors[:2] if each.kelvin is None]
+    # Rounding alone would look as if it were the error.
+    known = sorted((each.kelvin, each.name) for each in errors[: 3 - min(len(unknown), 1)] if each.kelvin)[::-1]
+    shown = [(kelvin, name) for kelvin, name in known if kelvin >= _SMALL * known[0][0]]
+    texts = [f"±{unit.difference_text(kelvin, 2)} {_OF[name]}" for kelvin, name in shown]
+    if unknown:
+        texts.append(f"not known {' and '.join(_OF[each.name] for each in unknown)}: {unknown[0].source}")
+    if texts:
+        yield "error", "; ".join(texts)
+
+
+def error_of(summary: Mapping[str, Any], name: str, time: float, unit: str = KELVIN.name) -> float | None:
+    """The error in space of an extreme value at a time, in SI units; None if it is not known."""
+    names = [name] if time == (summary.get("time") or 0.0) else [f"{name}, highest", f"{name}, lowest"]
+    found = [each for each in errors_in_space(summary) if each["name"] in names and each["unit"] == unit]
+    return max((float(each["error"]) for each in found), default=None)
+
+
+def of_probes(summary: Mapping[str, Any]) -> dict[str, float]:
+    """The largest error in space of each column of probes.csv, in SI units; empty if they are not known."""
+    found: dict[str, float] = {}
+    for value in errors_in_space(summary):
+        name = str(value["name"]).removesuffix(", highest").removesuffix(", lowest")
+        found[name] = max(found.get(name, 0.0), float(value["error"]))
+    return found
 
 
 _SPACE, _TIME, _SOLVER, _ROUNDED, _ENERGY = "space", "time", "solver", "rounding", "energy"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.curves.curves import BAND, COLOURS, Band, line_style
+from heatsim.render.curves.curves import BAND, COLOURS, Band, LimitLine, line_style
 from heatsim.render.page.scales import ticks
 
 _Floats = NDArray[np.float64]
@@ -44,6 +44,7 @@ class Chart:
         limits: ends of the vertical axis; None for those that fit the curves. Curves beyond are cut off.
         styles: colour and dashes of curves by name, as Matplotlib takes them; other curves get the next ones.
         around: the errors around curves by name, over the common axis.
+        marks: limits of curves, in the unit of the vertical axis.
     """
 
     title: str
@@ -54,6 +55,7 @@ class Chart:
     styles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     limits: tuple[float, float] | None = None
     around: Mapping[str, Band] = field(default_factory=dict)
+    marks: Sequence[LimitLine] = ()
 
 
 @dataclass(frozen=True)
@@ -80,10 +82,12 @@ def draw(chart: Chart) -> str:
     if not curves:
         return ""
     around = [end for band in chart.around.values() for end in (band.low, band.high)]
-    upright = chart.limits or _upright_span([*(y for _, y in curves.values()), *around], chart.band)
+    marks = [np.array([mark.value]) for mark in chart.marks]
+    upright = chart.limits or _upright_span([*(y for _, y in curves.values()), *around, *marks], chart.band)
     frame = _Frame(*_span([x for x, _ in curves.values()]), *upright)
     looks = _looks(chart, list(curves))
     parts = [*_axes(chart, frame), *_bands(chart, looks, frame), *_lines(curves, looks, frame)]
+    parts += _limits(chart, looks, frame)
     numbers = {
         "x": chart.x_label,
         "left": _LEFT,
@@ -133,6 +137,16 @@ def _bands(chart: Chart, looks: Mapping[str, tuple[str, str]], frame: _Frame) ->
         x, y = np.concatenate([upper, lower[::-1]]).tolist(), np.concatenate([high, low[::-1]]).tolist()
         path = " ".join(f"{frame.across(a):.1f},{frame.up(b):.1f}" for a, b in zip(x, y, strict=True))
         yield f'<polygon points="{path}" fill="{looks[name][0]}" fill-opacity="{BAND}"/>'
+
+
+def _limits(chart: Chart, looks: Mapping[str, tuple[str, str]], frame: _Frame) -> Iterator[str]:
+    """The limits of curves as lines across the chart, with their texts at the left."""
+    for curve, text, value in chart.marks:
+        if curve in looks:
+            y, colour = frame.up(value), looks[curve][0]
+            yield f'<line class="limit" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{colour}"/>'
+            # Beside the fill of the page's style for texts.
+            yield f'<text x="{_LEFT + 6}" y="{y - 4:.1f}" style="fill:{colour}">{escape(text)}</text>'
 
 
 def _lines(

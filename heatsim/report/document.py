@@ -13,7 +13,7 @@ from pathlib import Path
 
 from heatsim.errors import StorageError
 from heatsim.render.descriptions import description_of
-from heatsim.report.number_tables import NumberTable
+from heatsim.report.number_tables import FAIL, NumberTable
 from heatsim.storage.disk import reason
 from heatsim.version import version
 
@@ -24,6 +24,7 @@ _TYPES = {
     ".gif": "image/gif",
     ".mp4": "video/mp4",
 }
+_LONGEST_NUMBER = 24  # characters; a column with longer texts has words
 _LARGEST_PICTURE = 8 << 20  # bytes
 
 
@@ -75,13 +76,28 @@ def name_list(lines: Iterable[tuple[str, str]]) -> str:
 
 def table(numbers: NumberTable) -> str:
     """A table with its title and remark."""
-    head = "".join(f"<th>{escape(header)}</th>" for header in numbers.headers)
-    rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in numbers.rows)
+    longest = (max(map(len, column)) for column in zip(*numbers.rows, strict=True))
+    plain = any(numbers.headers)
+    looks = [' class="words"' if size > _LONGEST_NUMBER or not plain else "" for size in longest]
+    looks = looks or [""] * len(numbers.headers)
+    head = "".join(f"<th{look}>{escape(text)}</th>" for look, text in zip(looks, numbers.headers, strict=True))
+    rows = "".join(
+        f"<tr{_look_of(row)}>"
+        + "".join(f"<td{look}>{escape(text)}</td>" for look, text in zip(looks, row, strict=True))
+        + "</tr>"
+        for row in numbers.rows
+    )
+    head = f"<thead><tr>{head}</tr></thead>" if plain else ""
     remark = f'<p class="remark">{escape(numbers.remark)}</p>' if numbers.remark else ""
     return (
         f'<div class="wide"><table><caption>{escape(numbers.title)}</caption><thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>{remark}"
     )
+
+
+def _look_of(row: Sequence[str]) -> str:
+    """Rows of limits that are not kept stand out."""
+    return ' class="bad"' if any(text.startswith(FAIL) for text in row[1:]) else ""
 
 
 def sentences(texts: Iterable[str], kind: str = "") -> str:

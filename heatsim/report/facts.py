@@ -8,6 +8,7 @@ from typing import Any
 
 from heatsim.amounts import LENGTHS, SPEEDS, TIMES, choose_unit, format_amount, format_time
 from heatsim.counts import counted, plain
+from heatsim.report.certainty import error_of
 from heatsim.report.numbers import decimals_of_temperatures, fixed
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_settings import RunSettings
@@ -35,19 +36,23 @@ _STEADY_CONTENTS = run_folder.CONTENTS | {
 }
 
 
-def run_facts(
+def answers(
     summary: Mapping[str, Any], unit: TemperatureUnit, probes: RunTable | None = None
 ) -> Iterator[tuple[str, str]]:
-    """The facts in summary.json as names and texts.
+    """The extreme temperatures in summary.json, with their errors, as names and texts.
 
     Args:
         summary: its content.
         unit: in which temperatures are shown.
         probes: from probes.csv; a probe on a surface may be hotter or colder than all cells.
     """
-    if summary.get("title"):
-        yield "scenario", str(summary["title"])
     yield from _temperatures(summary, unit, _beyond_cells(summary, probes))
+    if "end_state" in summary:
+        yield "end state", str(summary["end_state"])
+
+
+def work(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple[str, str]]:
+    """How the run in summary.json was computed, as names and texts."""
     if summary.get("cells"):
         yield "cells", " × ".join(f"{n:,}" for n in summary["cells"])
     how = [str(summary[key]) for key in ("device", "kernel", "precision") if key in summary]
@@ -55,8 +60,6 @@ def run_facts(
         yield "computed on", ", ".join(how)
     if "steps" in summary:
         yield "steps", _describe_steps(summary, unit)
-    if "end_state" in summary:
-        yield "end state", str(summary["end_state"])
     if summary.get("method") == "steady":
         yield "steady state", _describe_search(summary, unit)
     if "stepping_time" in summary or "solving_time" in summary:
@@ -112,7 +115,10 @@ def _temperatures(
     for name in names:
         found = extremes[name]
         if found:
-            yield name, f"{texts[float(found['temperature'])]}{_NBSP}{unit.symbol}{_when_and_where(found, summary)}"
+            error = error_of(summary, str(found.get("probe", name)), float(found["time"]))
+            about = "" if error is None else f"{_NBSP}±{_NBSP}{unit.difference_text(error, 2)}".replace(" ", _NBSP)
+            value = f"{texts[float(found['temperature'])]}{_NBSP}{unit.symbol}"
+            yield name, f"{value}{about}{_when_and_where(found, summary)}"
     if end:
         low, high, mean = (texts.get(end.get(key, nan), "?") for key in ("min", "max", "mean"))
         name = "temperature" if summary.get("method") == "steady" else "at the end"

@@ -19,6 +19,7 @@ from heatsim.temperature_units import KELVIN
 
 _Floats = NDArray[np.float64]
 
+PASS, FAIL = "pass", "FAIL"  # whether a limit is kept
 _MOST_ROWS = 12
 _OTHER_CELLS = "into all other cells"
 _NO_CELLS = 1e-6  # of the heat of all regions: a smaller rest is rounding
@@ -44,25 +45,33 @@ class NumberTable:
     remark: str = ""
 
 
-def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS) -> NumberTable:
+def probe_table(
+    probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS, errors: Mapping[str, float] | None = None
+) -> NumberTable:
     """First, last, lowest and highest value of each probe; all points along a line share one row.
 
-    If values are not temperatures, the name has their unit: m and s in readable multiples, such as mm and h.
+    With ``errors`` of columns in SI units, by name, a column has the largest of each row. If values are not
+    temperatures, the name has their unit: m and s in readable multiples, such as mm and h.
     """
     unit, once = settings.temperature_unit, len(probes.times) == 1
     curves_of: dict[str, list[_Floats]] = {}  # by probe, in the order of the file
     labels: dict[str, str] = {}
+    around: dict[str, float] = {}
     others: dict[str, str] = {}  # of other quantities
     lengths = np.concatenate([np.zeros(1), *probes.in_unit("m").values()])
     for (column, its_unit), values in probes.columns.items():
-        line = settings.line_of(column)
+        line, error = settings.line_of(column), (errors or {}).get(column)
         if its_unit == KELVIN.name:
+            if error is not None:
+                around[line or column] = max(around.get(line or column, 0.0), unit.of_difference(error))
             curves_of.setdefault(line or column, []).append(unit.of(values))
             labels[line or column] = column if line is None else f"{line} ({counted(settings.lines[line][1], 'point')})"
         else:
             # Lengths can be compared; durations of a pulse and of a year have little in common.
             shown = readable_unit(its_unit, lengths if its_unit == "m" else values)
             curves_of[column], others[column] = [values / shown.size], header(column, shown.symbol)
+            if error is not None:
+                around[column] = error / shown.size
     of_temperature = [name for name in curves_of if name not in others]
     numbers = {name: _numbers(np.stack(curves), once) for name, curves in curves_of.items()}
     decimals = decimals_of_temperatures(value for name in of_temperature for value in numbers[name])
@@ -71,6 +80,10 @@ def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS)
     labels |= others
     rows = [(labels[name], *_joined(texts[name], once)) for name in curves_of]
     headers = ("name", "temperature") if once else ("name", "first", "last", "min", "max")
+    if around:
+        headers = (*headers, "±")
+        sizes = [plain(around[name], 2) if name in around else "?" for name in curves_of]
+        rows = [(*row, size) for row, size in zip(rows, sizes, strict=True)]
     return NumberTable(
         f"Probes ({unit.symbol})", headers, rows[:most], _mention_rest(len(rows), run_folder.PROBES, most)
     )

@@ -1,7 +1,8 @@
 """report.html of a run: what was computed, how sure it is, curves, pictures, tables and the scenario."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,16 @@ from numpy.typing import NDArray
 
 from heatsim.amounts import ENERGIES, LENGTHS, TIMES, choose_unit, format_time
 from heatsim.counts import counted
-from heatsim.render.curves.curves import Band, colours_of_times, error_bands, line_style, number_groups, profile_times
+from heatsim.limits import LimitVerdict
+from heatsim.render.curves.curves import (
+    Band,
+    colours_of_times,
+    error_bands,
+    limit_lines,
+    line_style,
+    number_groups,
+    profile_times,
+)
 from heatsim.render.curves.energy_balance import (
     EnergyBalance,
     SteadyFlows,
@@ -21,9 +31,10 @@ from heatsim.render.curves.energy_balance import (
 from heatsim.render.curves.energy_picture import parts_to_draw, styles_of_flows, styles_of_terms
 from heatsim.render.curves.flow_curves import flow_curves
 from heatsim.render.page.figure import import_matplotlib
-from heatsim.report import certainty, charts, document, facts, number_tables
+from heatsim.report import answer, certainty, charts, document, facts, number_tables
 from heatsim.report.charts import Chart
 from heatsim.report.document import Badge, Part
+from heatsim.report.model_tables import model_tables
 from heatsim.report.number_tables import NumberTable
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import resume_command
@@ -33,12 +44,14 @@ from heatsim.storage.run_settings import RunSettings, read_settings
 from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_nodes, read_probes
 from heatsim.storage.summary_file import read_summary
 from heatsim.temperature_units import KELVIN, TemperatureUnit
+from heatsim.version import version
 
 _Floats = NDArray[np.float64]
 
 _MOST_CURVES = 60
 _MOST_DIFFERENT = 28  # curves that colours and dashes can distinguish
 _MOST_PROBES = 200  # rows of the table
+GEOMETRY = "geometry"  # the picture of the model
 
 
 def write_report(folder: Path) -> Path:
@@ -66,36 +79,71 @@ def build(folder: Path) -> str:
     balance = None if settings.steady else read_balance(folder, settings.patches)
     flows = read_flows(folder, settings.patches) if settings.steady else None
     probes, energy, nodes = read_probes(folder), read_energy(folder), read_nodes(folder)
-    computed = facts.run_facts(summary, settings.temperature_unit, probes)
+    verdicts = settings.verdicts(probes)
+    figures = _figures(folder, settings.steady)
+    geometry = [path for path in figures if path.stem == GEOMETRY]
     sections = [
-        Part(
-            "What was computed", document.name_list(computed if summary else facts.unfinished_facts(folder, settings))
-        ),
-        Part("How sure it is", _certainty(folder, summary, settings, balance, flows)),
+        Part("Answer", _answer(folder, summary, settings, verdicts, probes, balance, flows)),
+        Part("Model", document.pictures(geometry) + "".join(map(document.table, model_tables(summary)))),
+        Part("Pictures", document.pictures([path for path in figures if path not in geometry])),
         Part("Curves", "".join(map(charts.draw, _charts(settings, summary, balance, probes, energy, nodes)))),
-        Part("Pictures", document.pictures(_figures(folder, settings.steady))),
         Part(
             "Tables",
-            "".join(map(document.table, _tables(settings, balance, flows, probes, energy, nodes))),
+            "".join(map(document.table, _tables(settings, summary, balance, flows, probes, energy, nodes))),
         ),
-        Part("Files", document.name_list(facts.written_files(folder, settings.steady))),
-        Part("Details", _details(summary, settings)),
-        Part("Scenario", document.listing(settings.text, f"{run_folder.SCENARIO}, every default filled in")),
+        Part("How sure it is", _certainty(folder, summary, settings, balance, flows)),
+        Part("Details", _details(folder, summary, settings)),
     ]
-    subtitle = f"heatsim · {folder.resolve().name}"
-    return document.page(settings.title or folder.name, subtitle, list(_badges(summary, balance, flows)), sections)
+    subtitle = f"heatsim {version()} · {_written_at(folder):%d %B %Y, %H:%M} · {folder.resolve().name}"
+    badges = list(_badges(summary, verdicts, balance, flows))
+    return document.page(settings.title or folder.name, subtitle, badges, sections)
 
 
-def _badges(summary: Mapping[str, Any], balance: EnergyBalance | None, flows: SteadyFlows | None) -> Iterator[Badge]:
-    yield Badge("finished", True) if summary else Badge("not finished", False)
+def _written_at(folder: Path) -> datetime:
+    """When the run ended, or when it last wrote; in the time zone of this machine."""
+    there = [folder / name for name in (run_folder.SUMMARY, run_folder.SCENARIO) if (folder / name).exists()]
+    return datetime.fromtimestamp(there[0].stat().st_mtime)
+
+
+def _badges(
+    summary: Mapping[str, Any],
+    verdicts: Sequence[LimitVerdict],
+    balance: EnergyBalance | None,
+    flows: SteadyFlows | None,
+) -> Iterator[Badge]:
+    if not summary:
+        yield Badge("not finished", False)
+    failed = [verdict for verdict in verdicts if not verdict.kept]
+    if verdicts:
+        text = f"{len(failed)} of {counted(len(verdicts), 'limit')} not kept" if failed else "all limits kept"
+        yield Badge(text, not failed)
     if balance is not None and balance.verdict:
         yield Badge(balance.verdict, None if balance.doubtful else balance.closed)
     if flows is not None:
         yield Badge("no heat flows" if flows.none else f"imbalance of heat flows {flows.part}")
-    if summary.get("method"):
-        yield Badge(f"method {summary['method']}")
     if warnings := summary.get("warnings"):
         yield Badge(counted(len(warnings), "warning"), False)
+
+
+def _answer(
+    folder: Path,
+    summary: Mapping[str, Any],
+    settings: RunSettings,
+    verdicts: Sequence[LimitVerdict],
+    probes: RunTable | None,
+    balance: EnergyBalance | None,
+    flows: SteadyFlows | None,
+) -> str:
+    """Limits, extreme temperatures with their errors and places, heats, warnings."""
+    unit, limits = settings.temperature_unit, answer.limit_table(verdicts, summary, settings.temperature_unit)
+    table = "" if limits is None else document.table(limits)
+    warnings = document.sentences((f"Warning: {warning}" for warning in summary.get("warnings", [])), "warnings")
+    if not summary:
+        texts = ["This run has not finished. The page shows what it has written so far."]
+        texts.append(f"If it was interrupted, continue it with `{resume_command(folder)}`.")
+        return document.name_list(facts.unfinished_facts(folder, settings)) + table + document.sentences(texts)
+    lines = [*facts.answers(summary, unit, probes), *answer.heat_facts(balance, flows)]
+    return table + document.name_list([*lines, *certainty.error_facts(summary, unit, folder)]) + warnings
 
 
 def _certainty(
@@ -105,18 +153,13 @@ def _certainty(
     balance: EnergyBalance | None,
     flows: SteadyFlows | None,
 ) -> str:
-    texts, table = [], ""
-    if balance is not None and balance.only_noise:
-        texts.append("All heats are within rounding: no heat flows.")
-    if summary:
-        table = document.table(certainty.error_table(summary, settings.temperature_unit, folder, balance, flows))
-        values = certainty.value_table(summary, settings.temperature_unit)
-        table += "" if values is None else document.table(values)
-    else:
-        texts.append("This run has not finished. The page shows what it has written so far.")
-        texts.append(f"If it was interrupted, continue it with `{resume_command(folder)}`.")
-    warnings = [f"Warning: {warning}" for warning in summary.get("warnings", [])]
-    return document.sentences(warnings, "warnings") + table + document.sentences(texts)
+    if not summary:
+        return ""
+    remark = ["All heats are within rounding: no heat flows."] if balance is not None and balance.only_noise else []
+    tables = [certainty.error_table(summary, settings.temperature_unit, folder, balance, flows)]
+    if (values := certainty.value_table(summary, settings.temperature_unit)) is not None:
+        tables.append(values)
+    return "".join(map(document.table, tables)) + document.sentences(remark)
 
 
 def _figures(folder: Path, steady: bool) -> list[Path]:
@@ -134,6 +177,7 @@ def _figures(folder: Path, steady: bool) -> list[Path]:
 
 def _tables(
     settings: RunSettings,
+    summary: Mapping[str, Any],
     balance: EnergyBalance | None,
     flows: SteadyFlows | None,
     probes: RunTable | None,
@@ -141,7 +185,7 @@ def _tables(
     nodes: RunTable | None,
 ) -> Iterator[NumberTable]:
     if probes is not None and probes.columns and len(probes.times):
-        yield number_tables.probe_table(probes, settings, _MOST_PROBES)
+        yield number_tables.probe_table(probes, settings, _MOST_PROBES, certainty.of_probes(summary))
     if balance is not None:
         yield number_tables.balance_table(balance)
     if flows is not None:
@@ -153,12 +197,19 @@ def _tables(
         yield number_tables.node_table(nodes, settings)
 
 
-def _details(summary: Mapping[str, Any], settings: RunSettings) -> str:
-    """Facts about the numerics, in a collapsed section."""
-    lines = list(facts.details(summary, settings.temperature_unit))
+def _details(folder: Path, summary: Mapping[str, Any], settings: RunSettings) -> str:
+    """How the run was computed, its files, and, folded, the numerics and the scenario."""
+    lines = [*facts.work(summary, settings.temperature_unit), ("folder", str(folder.resolve()))]
+    files = document.name_list(facts.written_files(folder, settings.steady))
+    numerics = document.name_list(facts.details(summary, settings.temperature_unit))
     found = summary.get("coefficients")
-    table = document.table(number_tables.coefficient_table(found)) if found else ""
-    return document.folded(document.name_list(lines) + table, "The numerics of the run") if lines or table else ""
+    numerics += document.table(number_tables.coefficient_table(found)) if found else ""
+    return (
+        document.name_list(lines)
+        + document.folded(files, "The files of the run")
+        + (document.folded(numerics, "The numerics of the run") if summary else "")
+        + document.listing(settings.text, f"{run_folder.SCENARIO}, every default filled in")
+    )
 
 
 def _charts(
@@ -175,7 +226,7 @@ def _charts(
         unit = settings.temperature_unit
         curves = {name: unit.of(values) for name, values in nodes.in_unit(KELVIN.name).items()}
         yield _over_time("Nodes", f"Temperature ({unit.symbol})", nodes.times, curves)
-    if balance is not None:
+    if balance is not None and not balance.only_noise:
         yield _balance_chart(balance)
     if energy is not None and len(energy.times) > 1 and balance is not None and not balance.only_noise:
         yield from _flow_charts(energy, balance, settings.patches)
@@ -194,10 +245,16 @@ def _probe_charts(settings: RunSettings, summary: Mapping[str, Any], probes: Run
             for name, band in bands.items()
             if name in chart.curves
         }
-        yield replace(chart, title=title, around=around)
+        marks = limit_lines({name: columns[name] for name in alone}, settings.limits, unit.text)
+        marks = [mark._replace(value=unit.of(mark.value)) for mark in marks]
+        yield replace(chart, title=title, around=around, marks=marks)
     if len(probes.times) > 1:
-        for axis, numbers in number_groups(probes):
-            yield _over_time(f"Probes: {', '.join(numbers)}", axis, probes.times, numbers)
+        for axis, numbers, marks in number_groups(probes, settings.limits):
+            numbers = {name: values for name, values in numbers.items() if values.any()}
+            if not numbers:
+                continue
+            chart = _over_time(f"Probes: {', '.join(numbers)}", axis, probes.times, numbers)
+            yield replace(chart, marks=marks)
     for name, (length, points) in settings.lines.items():
         values = [columns[column] for index in range(points) if (column := f"{name}[{index}]") in columns]
         if len(values) == points:

@@ -1,6 +1,6 @@
 """Tables for the terminal: they break no number, however narrow it is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,10 @@ _WIDEST_HEADERS = (40, 24, 12)  # characters; the first with which all columns f
 class TerminalTable:
     """A table of numbers for rich's console. Columns that do not fit beside the names go into another table below."""
 
-    def __init__(self, table: NumberTable) -> None:
+    def __init__(self, table: NumberTable, styles: Mapping[str, str] | None = None) -> None:
+        """Show a table; texts that ``styles`` name have its style of rich."""
         self._table = table
+        self._styles = styles or {}
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
         """The parts of the table for a width."""
@@ -62,7 +64,8 @@ class TerminalTable:
             header = "\n".join(wrap(self._table.headers[column], widths[column]))
             table.add_column(Text(header), justify="right", no_wrap=True, width=widths[column])
         for row in self._table.rows:
-            table.add_row(Text(row[0]), *(Text(row[column]) for column in columns))
+            texts = (row[column] for column in columns)
+            table.add_row(Text(row[0]), *(Text(text, style=self._styles.get(text, "")) for text in texts))
         return table
 
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,6 +18,7 @@ from heatsim.run.interrupt import Stop, done_unless_stopped, is_stop_requested, 
 from heatsim.run.make_observers import make_observers, make_watchers
 from heatsim.run.observed_run import ObservedRun
 from heatsim.run.plan import Plan
+from heatsim.run.plan_model import describe_model
 from heatsim.run.ranks import complete_advice, resume_advice
 from heatsim.run.resume import identity, input_files
 from heatsim.run.summary import summarise
@@ -31,6 +32,8 @@ from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.storage import checkpoint, folder, manifest, tables
 from heatsim.storage.disk import resume_command
 from heatsim.storage.preparation import prepare
+from heatsim.storage.run_settings import read_settings
+from heatsim.storage.run_tables import read_probes
 from heatsim.storage.summary_file import describe_finished, write_summary
 
 
@@ -334,8 +337,22 @@ class Execution:
         return {
             **summarise(self.plan, self.state, self.timing, self._choice),
             "checksums": _checksums(self.folder, run.files) if self.state.team.first else {},
+            "limits": self._verdicts() if self.state.team.first else [],
+            "model": self._model(),
             "warnings": list(self.warnings),
         }
+
+    def _model(self) -> list[str]:
+        """The lines of a plan about the model, for a report; runs without pictures have none."""
+        alone = self.state.team.size == 1 and self.plan.problem.scenario.output.figures
+        return describe_model(self.plan.problem) if alone else []
+
+    def _verdicts(self) -> list[dict[str, Any]]:
+        """Whether the rows that the run wrote keep the limits of its probes."""
+        if not any(probe.limits.given for probe in self.plan.problem.scenario.probes):
+            return []
+        found = read_settings(self.folder).verdicts(read_probes(self.folder))
+        return [{**asdict(verdict), "kept": verdict.kept} for verdict in found]
 
 
 @dataclass(frozen=True)

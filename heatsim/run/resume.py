@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.errors import FolderError
+from heatsim.limits import LIMITS
 from heatsim.run.plan import Plan
 from heatsim.scenario import Scenario, input_checksums, input_names
 from heatsim.scenario.documents.resolved import document
@@ -53,6 +54,9 @@ def settings(scenario: Scenario) -> dict[str, Any]:
         ("output", "error"),
     ):
         tables[table].pop(name, None)
+    for probe in tables["probes"]:
+        for key in LIMITS:
+            probe.pop(key, None)
     return tables
 
 

@@ -10,8 +10,10 @@ from typing import Any
 
 from heatsim.errors import FolderError
 from heatsim.grid import AXES
+from heatsim.limits import LIMITS, Limits, LimitVerdict, judge
 from heatsim.storage.disk import reason
 from heatsim.storage.folder import SCENARIO
+from heatsim.storage.run_tables import RunTable, Values
 from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS, TemperatureUnit
 
 _MOST_POINTS = 1 << 20  # of a probe along a line
@@ -54,6 +56,7 @@ class RunSettings:
         melting: the solidus and the liquidus in K of each material that melts, by its name; a material without a name
             is "material".
         layers: the thin layers.
+        limits: the limits of probes by name, of those that have any.
         text: the whole scenario.toml.
     """
 
@@ -68,12 +71,20 @@ class RunSettings:
     material: str
     melting: Mapping[str, tuple[float, float]]
     layers: Sequence[LayerPlace]
+    limits: Mapping[str, Limits]
     text: str
 
     def line_of(self, column: str) -> str | None:
         """The probe along a line to which a column of probes.csv belongs; None for points and regions."""
         name, bracket, rest = column.rpartition("[")
         return name if bracket and name in self.lines and rest.removesuffix("]").isdecimal() else None
+
+    def verdicts(self, probes: RunTable | None) -> list[LimitVerdict]:
+        """Whether the probes keep their limits, from all rows."""
+        columns: dict[str, dict[tuple[str, str], Values]] = {}
+        for (name, unit), values in ({} if probes is None else probes.columns).items():
+            columns.setdefault(self.line_of(name) or name, {})[name, unit] = values
+        return [] if probes is None or not len(probes.times) else judge(self.limits, columns, probes.times)
 
 
 def read_settings(folder: Path) -> RunSettings:
@@ -100,6 +111,7 @@ def read_settings(folder: Path) -> RunSettings:
             str(document.get("domain", {}).get("material") or "material"),
             _melting({"material": document.get("material"), **document.get("materials", {})}),
             [_layer(number, table) for number, table in enumerate(document.get("layers", []), 1)],
+            {str(probe["name"]): _limits(probe) for probe in document.get("probes", []) if probe.keys() & {*LIMITS}},
             text,
         )
     except (OSError, ValueError) as error:
@@ -126,6 +138,10 @@ def _layer(number: int, table: Mapping[str, Any]) -> LayerPlace:
     corners = None if rectangle is None else (_pair(rectangle["min"]), _pair(rectangle["max"]))
     name = str(table.get("name", f"layer {number}"))
     return LayerPlace(name, str(table["material"]), AXES.index(plane["axis"]), float(plane["at"]), corners)
+
+
+def _limits(probe: Mapping[str, Any]) -> Limits:
+    return Limits(**{key: float(probe[key]) for key in LIMITS if key in probe})
 
 
 def _pair(values: Sequence[float]) -> tuple[float, float]:

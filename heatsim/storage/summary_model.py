@@ -31,6 +31,12 @@ class _Extreme(_Model):
     region: str | None = None
 
 
+class _KeptLimit(_Model):
+    """Whether a probe keeps a limit."""
+
+    kept: bool
+
+
 class _Ends(_Model):
     min: Number | None = None
     max: Number | None = None
@@ -122,6 +128,8 @@ class SummaryModel(_Model):
     energy_bound: Number | None = None
     error_in_space: _ErrorInSpace | None = None
     checksums: dict[str, Count] = Field(default_factory=dict)
+    limits: list[_KeptLimit] = Field(default_factory=list)
+    model: list[str] = Field(default_factory=list)
     warnings: list[str] = Field(default_factory=list)
 
     @model_validator(mode="after")

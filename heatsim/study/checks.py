@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from heatsim.errors import Mistake
+from heatsim.limits import LIMITS
 from heatsim.scenario.messages import did_you_mean, missing_key, show
 from heatsim.scenario.rules.validation import entries, known, read_model
+from heatsim.scenario.tables.limits import limit_quantity
 from heatsim.study.columns import COLUMNS, probe_columns
 from heatsim.study.model import (
     FINAL,
@@ -113,15 +115,19 @@ def samples_suit_the_method(file: StudyFile) -> list[Mistake]:
     ]
 
 
-def response_names_differ(file: StudyFile) -> list[Mistake]:
-    """Responses have different names."""
-    mistakes, taken = [], set()
-    for index, response in entries(file.study.responses):
-        if response.name in taken:
-            message = f"got {show(response.name)} a second time; all responses need different names"
-            mistakes.append(Mistake(f"study.responses.{index}.name", message))
-        if known(response.name):
-            taken.add(response.name)
+def names_differ(file: StudyFile) -> list[Mistake]:
+    """Responses have different names, and so have linked parameters."""
+    mistakes = []
+    for tables, named in (
+        ("responses", entries(file.study.responses)),
+        ("linked", entries(file.study.linked)),
+    ):
+        taken = set()
+        for index, table in named:
+            if known(table.name) and table.name in taken:
+                message = f"got {show(table.name)} a second time; all {tables} need different names"
+                mistakes.append(Mistake(f"study.{tables}.{index}.name", message))
+            taken.add(table.name)
     return mistakes
 
 
@@ -132,7 +138,7 @@ CHECKS: tuple[Callable[[StudyFile], list[Mistake]], ...] = (
     zipped_lists_have_equal_lengths,
     grid_values_differ,
     samples_suit_the_method,
-    response_names_differ,
+    names_differ,
 )
 
 
@@ -160,6 +166,20 @@ def thresholds_are_temperatures(study: StudyTable, units: Mapping[str, str]) -> 
         for index, response in enumerate(study.responses)
         if response.is_time and units.get(response.probe, "K") not in TEMPERATURE_UNITS
     ]
+
+
+def limits_suit_their_responses(study: StudyTable, units: Mapping[str, str]) -> list[Mistake]:
+    """A limit has the unit of its response: a time, or that of its probe; ``units``: of the probes, by name."""
+    mistakes = []
+    for index, response in enumerate(study.responses):
+        quantity = limit_quantity("s" if response.is_time else units.get(response.probe))
+        for key, value in zip(LIMITS, (response.at_most, response.at_least), strict=True):
+            try:
+                if value is not None:
+                    quantity.read(value)
+            except ValueError as error:
+                mistakes.append(Mistake(f"study.responses.{index}.{key}", str(error)))
+    return mistakes
 
 
 def responses_suit_the_method(study: StudyTable, steady: bool) -> list[Mistake]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.errors import InputError, Mistake, ScenarioError
+from heatsim.limits import LIMITS
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.scenario import Scenario, parse
@@ -21,6 +22,7 @@ from heatsim.scenario.messages import show, show_key
 from heatsim.scenario.tables.couplings import coupling_columns
 from heatsim.scenario.tables.probes import UNITS as PROBE_UNITS
 from heatsim.study.checks import (
+    limits_suit_their_responses,
     read_table,
     responses_name_free_columns,
     responses_name_known_probes,
@@ -95,17 +97,26 @@ class Definition:
     @cached_property
     def probe_units(self) -> dict[str, str]:
         """The unit of each probe, and of each column of a coupling, by name: those of the file and of all runs."""
-        documents = [self.document]
-        if any(key.partition(".")[0] in ("probes", "couplings") for point in self.points for key in point):
-            documents = [self.document_of(number) for number in self.numbers]
         temperature = self.temperature_unit.name
         units = {
             str(probe["name"]): PROBE_UNITS.get(str(probe.get("statistic")), temperature)
-            for document in documents
-            for probe in document.get("probes", [])
+            for probe in self._entries("probes")
         }
-        tables = [table for document in documents for table in document.get("couplings", [])]
+        tables = self._entries("couplings")
         return units | {name: unit for table in tables for name, unit in coupling_columns(table).items()}
+
+    @cached_property
+    def limited(self) -> bool:
+        """Whether a response or a probe has a limit."""
+        of_probes = any(probe.keys() & {*LIMITS} for probe in self._entries("probes"))
+        return of_probes or any(response.limits.given for response in self.table.responses)
+
+    def _entries(self, key: str) -> list[dict[str, Any]]:
+        """The entries of a list of tables in the file, and in all runs if their keys vary."""
+        documents = [self.document]
+        if any(varied.partition(".")[0] == key for point in self.points for varied in point):
+            documents = [self.document_of(number) for number in self.numbers]
+        return [table for document in documents for table in document.get(key, [])]
 
     @property
     def numbers(self) -> range:
@@ -356,6 +367,7 @@ def _derive(
             mistakes += responses_name_known_probes(definition.table, named)
             mistakes += responses_suit_the_method(definition.table, scenario.steady)
             mistakes += thresholds_are_temperatures(definition.table, definition.probe_units)
+            mistakes += limits_suit_their_responses(definition.table, definition.probe_units)
             check_room(scenario, elsewhere)
             last = problems[number] = HeatProblem.from_scenario(scenario, like=last)
         except ScenarioError as error:

@@ -14,11 +14,13 @@ from pydantic import (
     model_validator,
 )
 
+from heatsim.limits import Limits
 from heatsim.scenario.documents.overrides import PART
 from heatsim.scenario.messages import fault, missing_key, show, show_key, validate_beside
 from heatsim.scenario.tables.fields import STRICT, Form, Kelvin, Text, choice
+from heatsim.scenario.tables.limits import limit_faults
 from heatsim.scenario.tables.named import Named
-from heatsim.scenario.values import units
+from heatsim.scenario.values.quantities import si_number
 
 GRID, ZIP, LATIN_HYPERCUBE = METHODS = ("grid", "zip", "latin-hypercube")
 FINAL, MAX, MIN, MEAN, TIME_ABOVE, TIME_BELOW = STATISTICS = ("final", "max", "min", "mean", "time_above", "time_below")
@@ -32,22 +34,6 @@ PARAMETERS_EXAMPLE = f'[study.parameters] with "material.density" = {LIST_EXAMPL
 LINKED_EXAMPLE = 'keys = ["boundaries.x_min.value", "boundaries.x_max.value"] and values = [300.0, 350.0]'
 
 
-def si_number(value: object) -> float | None:
-    """A number, or a text with a unit in SI units; None for any other value."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        try:
-            return float(value)
-        except OverflowError:
-            return None
-    parts = units.split(value) if isinstance(value, str) else None
-    if parts is None:
-        return None
-    try:
-        return units.to_si(*parts)
-    except ValueError:
-        return None
-
-
 def _read_end(value: object) -> object:
     if si_number(value) is None:
         raise ValueError(f"got {show(value)}; a number or a text with a unit is expected")
@@ -55,6 +41,8 @@ def _read_end(value: object) -> object:
 
 
 End = Annotated[object, PlainValidator(_read_end), Form("a number, or text with a unit")]
+# The unit is that of a probe, so that rules between tables read it.
+ResponseLimit = Annotated[object, PlainValidator(_read_end), Form("number, or text with a unit of the response")]
 
 
 class Range(BaseModel):
@@ -151,6 +139,9 @@ class Linked(BaseModel):
         examples=[LINKED_EXAMPLE], description="Keys of the scenario that have the same value in each run"
     )
     values: Values = Field(examples=[LINKED_EXAMPLE], description="List of values, or a range")
+    name: Text | None = Field(
+        default=None, examples=['name = "sink height"'], description="Name of the parameter in tables and pictures"
+    )
 
 
 class Response(BaseModel):
@@ -174,11 +165,22 @@ class Response(BaseModel):
         examples=['threshold = "60 degC"'],
         description="Threshold; only with `time_above` and `time_below`, and required there",
     )
+    at_most: ResponseLimit | None = Field(
+        default=None, examples=['at_most = "85 degC"'], description="Largest allowed value, in the unit of the response"
+    )
+    at_least: ResponseLimit | None = Field(
+        default=None, examples=['at_least = "10 min"'], description="Smallest allowed value"
+    )
 
     @property
     def is_time(self) -> bool:
         """Whether the number is a time in s; otherwise it has the unit of the probe."""
         return self.statistic in (TIME_ABOVE, TIME_BELOW)
+
+    @property
+    def limits(self) -> Limits:
+        """Its limits, in SI units."""
+        return Limits(si_number(self.at_most), si_number(self.at_least))
 
     @model_validator(mode="wrap")
     @classmethod
@@ -191,6 +193,8 @@ class Response(BaseModel):
             if statistic not in (TIME_ABOVE, TIME_BELOW) and table.get("threshold") is not None:
                 message = f'got {show(table["threshold"])}; statistic "{statistic}" has no threshold: remove this key'
                 faults.append(fault(message, ("threshold",)))
+        if isinstance(table, Mapping):
+            faults += limit_faults(table, None)
         return validate_beside(faults, validate, table)
 
 
@@ -202,11 +206,13 @@ class StudyAxis:
         keys: the keys of the scenario that have the parameter's value.
         values: the values as the file has them, or a range.
         location: the key of the values in the file.
+        name: of the parameter; None for one that its keys name.
     """
 
     keys: tuple[str, ...]
     values: tuple[object, ...] | Range
     location: str
+    name: str | None = None
 
 
 def _read_samples(value: object) -> int:
@@ -263,7 +269,7 @@ class StudyTable(BaseModel):
         axes = [StudyAxis((key,), values, f"study.parameters.{show_key([key])}") for key, values in parameters.items()]
         for index, linked in enumerate(self.linked or ()):
             if linked is not None and linked.keys is not None:
-                axes.append(StudyAxis(linked.keys, linked.values, f"study.linked.{index}.values"))
+                axes.append(StudyAxis(linked.keys, linked.values, f"study.linked.{index}.values", linked.name))
         return tuple(axis for axis in axes if axis.values is not None and None not in axis.keys)
 
     @property

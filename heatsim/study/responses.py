@@ -27,7 +27,8 @@ class Parameter:
 
     Attributes:
         name: its keys.
-        short: the shortest ends of its keys that differ from all other keys; see :func:`key_label`.
+        short: its name in the file, or the shortest ends of its keys that differ from all other keys; see
+            :func:`key_label`.
         unit: its unit as texts write it; empty for texts and pure numbers. Lengths and times have a
             readable one.
         values: the value in each finished run in this unit; for a parameter of texts, the index of the category.
@@ -92,7 +93,7 @@ def parameters_of(definition: Definition, rows: Sequence[Row]) -> list[Parameter
     for axis in axes:
         others = [key for other in axes if other is not axis for key in other.keys]
         labels = dict.fromkeys(key_label(key, others, definition.document) for key in axis.keys)
-        names = ", ".join(axis.keys), ", ".join(labels)
+        names = ", ".join(axis.keys), axis.name or ", ".join(labels)
         found.append(_parameter(axis, names, _symbol(units[axis.keys[0]]), rows))
     return found
 

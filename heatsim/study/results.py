@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import HeatsimError, StorageError
+from heatsim.limits import first_time
 from heatsim.scenario import Scenario
 from heatsim.scenario.values.document_quantities import quantity_of
-from heatsim.scenario.values.quantities import TEMPERATURE
+from heatsim.scenario.values.quantities import TEMPERATURE, si_number
 from heatsim.storage import folder as run_folder
 from heatsim.storage import run_tables, tables
 from heatsim.storage.manifest import write_own
@@ -23,10 +24,14 @@ from heatsim.storage.summary_file import read_summary
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import (
     DONE,
+    FAIL,
     FAILED,
     FINAL_COLUMNS,
     FOLDER,
+    LIMITS,
     MESSAGE,
+    OPEN,
+    PASS,
     RESIDUAL,
     RUN,
     STATUS,
@@ -35,7 +40,7 @@ from heatsim.study.columns import (
     probe_columns,
 )
 from heatsim.study.definition import Definition
-from heatsim.study.model import FINAL, MAX, MEAN, MIN, TIME_ABOVE, Response, si_number
+from heatsim.study.model import FINAL, MAX, MEAN, MIN, TIME_ABOVE, Response
 from heatsim.temperature_units import CELSIUS, FAHRENHEIT, TEMPERATURE_UNITS
 
 if TYPE_CHECKING:
@@ -53,7 +58,8 @@ def column_types(definition: Definition) -> ColumnTypes:
         columns[key] = _kind([cell(point[key]) for point in definition.points])
         if columns[key] is int and _key_unit(definition, key) in (CELSIUS.name, FAHRENHEIT.name):
             columns[key] = float
-    columns.update({STATUS: str, MESSAGE: str}, **dict.fromkeys(FINAL_COLUMNS, float))
+    columns.update({STATUS: str, MESSAGE: str}, **({LIMITS: str} if definition.limited else {}))
+    columns.update(dict.fromkeys(FINAL_COLUMNS, float))
     for probe in definition.probes:
         columns.update(dict.fromkeys(probe_columns(probe), float))
     columns.update({response.name: float for response in table.responses})
@@ -186,7 +192,7 @@ class Results:
         if study_folder.is_done(path):
             try:
                 found = _read_run(path, self._probes, self._responses)
-                row.update({name: self._in_unit(name, value) for name, value in found.items()})
+                row.update({name: self._in_unit(name, value) for name, value in found.items() if name in row})
                 row[STATUS] = DONE
                 self._finished[number] = row
             except HeatsimError as error:
@@ -226,9 +232,12 @@ def _read_run(path: Path, probes: Sequence[str], responses: Sequence[Response]) 
         if probe in curves:
             values = float(curves[probe].max()), float(curves[probe][-1])
             found.update(zip(probe_columns(probe), values, strict=True))
+    states = [PASS if verdict["kept"] else FAIL for verdict in summary.get("limits", [])]
     for response in responses:
         if response.probe in curves:
             found[response.name] = evaluate(response, times, curves[response.probe])
+            states.append(limit_state(response, found[response.name], float(times[-1])))
+    found[LIMITS] = next((state for state in (FAIL, OPEN) if state in states), PASS)
     if "energy" in summary:
         found[RESIDUAL] = summary["energy"].get("residual")
     found[WALL_TIME] = summary.get("wall_time")
@@ -255,6 +264,23 @@ def response_values(probes: run_tables.RunTable | None, responses: Sequence[Resp
     return found
 
 
+def limit_state(response: Response, value: float | None, end: float) -> str:
+    """Whether a response keeps its limits: PASS, FAIL, or OPEN if a run ended before its limit was reached.
+
+    Args:
+        response: the response.
+        value: in SI units; None for a time at which a curve reaches its threshold only after the end, or never.
+        end: of the run in s.
+    """
+    if not response.limits.given:
+        return PASS
+    if value is not None:
+        return PASS if response.limits.margin(value) >= 0.0 else FAIL
+    if any(end < limit for limit in response.limits.given.values()):
+        return OPEN
+    return PASS if response.limits.at_most is None else FAIL
+
+
 def evaluate(response: Response, times: NDArray[np.float64], values: NDArray[np.float64]) -> float | None:
     """The value of a response for a probe's curve, such as temperatures in K at times in s.
 
@@ -273,11 +299,4 @@ def evaluate(response: Response, times: NDArray[np.float64], values: NDArray[np.
         return float(np.sum(0.5 * (values[1:] + values[:-1]) * np.diff(times)) / (times[-1] - times[0]))
     assert response.threshold is not None
     beyond = values - response.threshold if response.statistic == TIME_ABOVE else response.threshold - values
-    reached = np.flatnonzero(beyond >= 0.0)
-    if not len(reached):
-        return None
-    i = int(reached[0])
-    if i == 0:
-        return float(times[0])
-    fraction = beyond[i - 1] / (beyond[i - 1] - beyond[i])
-    return float(times[i - 1] + fraction * (times[i] - times[i - 1]))
+    return first_time(times, beyond, touching=True)

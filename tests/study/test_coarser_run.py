@@ -128,19 +128,19 @@ def test_errors_are_the_differences_to_a_run_on_the_coarser_grid(tmp_path: Path,
 def test_the_report_the_terminal_and_the_pictures_have_the_errors(tmp_path: Path) -> None:
     path = written(tmp_path, {"output": {**PLATE["output"], "fields": False, "temperature": "degF"}})
     out = tmp_path / "out"
-    code, text, err = runs.command("run", path, "--output", out)
+    code, text, err = runs.command("run", path, "--output", out, "--verbose")
     assert code == 0, err
     assert "a run with 6 × 4 × 4 cells shows the error in space" in err
     largest = values_of(out)[errors_of(out)["largest"]]
     error, name = f"±{1.8 * largest['error']:.2g} °F", f'"{largest["name"]}", the largest'
     page = build(out).replace("&quot;", '"')
-    assert f"error in space {error}: {name}" in " ".join(text.split())
-    assert f"<td>{error}</td><td>{name}" in page
+    assert f"error {error} in space" in " ".join(text.split())
+    assert f'<td>{error}</td><td class="words">{name}' in page
     for shown in (" ".join(text.split()), page):
         assert "the difference to a run with 6 × 4 × 4 cells 2 times as large; two grids show no order" in shown
         assert "heat from z_min (W)" in shown
     of_top = plain(1.8 * values_of(out)["top"]["error"], 2)
-    assert re.search(rf"<td>top \(°F\)</td><td>[^<]+</td><td>{of_top}</td>", page)
+    assert re.search(rf"<td[^>]*>top \(°F\)</td><td>[^<]+</td><td>{of_top}</td>", page)
     assert "Probes with their errors in space" in page
     assert page.count("<polygon") == 2
     # Around its curve.

@@ -105,8 +105,8 @@ def test_all_mistakes_are_told_together_with_their_places() -> None:
         'study.responses.0.probe: missing; write for example probe = "centre"',
         'study.responses.0.statistic: got "maximum"; one of "final", "max", "min", "mean", "time_above", "time_below" '
         'is expected; did you mean "max"?',
-        "study.responses.0.thresold: got 3; unknown key: the keys allowed here are name, probe, statistic, threshold; "
-        'did you mean "threshold"?',
+        "study.responses.0.thresold: got 3; unknown key: the keys allowed here are name, probe, statistic, threshold, "
+        'at_most, at_least; did you mean "threshold"?',
         "study.sample: got 4; unknown key: the keys allowed here are method, samples, seed, parameters, linked, "
         'responses; did you mean "samples"?',
     ]

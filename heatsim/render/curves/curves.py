@@ -1,7 +1,8 @@
 """Curves of probes: temperatures over time, and the profiles of probes along lines."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from textwrap import fill, shorten
@@ -11,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.amounts import LENGTHS, TIMES, Unit, choose_unit, readable_unit
+from heatsim.counts import plain
+from heatsim.limits import SIGNS, Limits
 from heatsim.render.page.caption import Caption
 from heatsim.render.page.dates import label_times, moment
 from heatsim.render.page.figure import TICK_SIZE, WIDTH, add_axes, new_figure, text_width
@@ -61,19 +64,57 @@ def error_bands(summary: Mapping[str, Any], table: RunTable) -> dict[str, Band]:
     return bands
 
 
+class LimitLine(NamedTuple):
+    """A limit as a line across curves: the curve's name, a text such as "≤ 85 °C", and the value in SI units."""
+
+    curve: str
+    text: str
+    value: float
+
+
+def limit_lines(
+    curves: Mapping[str, NDArray[np.float64]], limits: Mapping[str, Limits], text: Callable[[float], str]
+) -> list[LimitLine]:
+    """The limits of curves that lie within their range, or as far from it as it is wide: others would flatten them.
+
+    Args:
+        curves: in SI units, by name.
+        limits: by the names of curves.
+        text: a value in SI units as text with its unit.
+    """
+    low, high = min(float(values.min()) for values in curves.values()), max(float(v.max()) for v in curves.values())
+    return [
+        LimitLine(name, f"{SIGNS[key]} {text(value)}", value)
+        for name in curves
+        for key, value in (limits[name].given if name in limits else {}).items()
+        if 2.0 * low - high <= value <= 2.0 * high - low
+    ]
+
+
 def line_style(number: int) -> dict[str, Any]:
     """Colour and dashes of a line by its number."""
     dashes = _DASHES[number // len(COLOURS) % len(_DASHES)]
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}
 
 
-def number_groups(table: RunTable) -> Iterator[tuple[str, dict[str, NDArray[np.float64]]]]:
-    """The probes that are not temperatures, one group for each unit: the label of its axis, and readable numbers."""
+def number_groups(
+    table: RunTable, limits: Mapping[str, Limits]
+) -> Iterator[tuple[str, dict[str, NDArray[np.float64]], list[LimitLine]]]:
+    """The probes that are not temperatures, by unit: the label of the axis, readable numbers, and their limits."""
     for unit in dict.fromkeys(unit for _, unit in table.columns if unit != KELVIN.name):
         values = table.in_unit(unit)
         shown = readable_unit(unit, np.concatenate(list(values.values())))
         name = next(iter(values)) if len(values) == 1 else _NAMES_OF_NUMBERS.get(unit, "Probes")
-        yield header(name, shown.symbol), {name: numbers / shown.size for name, numbers in values.items()}
+        lines = [
+            line._replace(value=line.value / shown.size)
+            for line in limit_lines(values, limits, partial(in_readable_unit, shown=shown))
+        ]
+        yield header(name, shown.symbol), {name: numbers / shown.size for name, numbers in values.items()}, lines
+
+
+def in_readable_unit(value: float, shown: Unit) -> str:
+    """A value in SI units as text in a unit."""
+    return f"{plain(value / shown.size, 4)} {shown.symbol}".rstrip()
 
 
 def finish_times(axes: Any, unit: Unit, times: NDArray[np.float64], start: datetime | None) -> None:
@@ -92,6 +133,7 @@ def draw_temperatures(
     shown_in: TemperatureUnit = KELVIN,
     bands: Mapping[str, Band] | None = None,
     start: datetime | None = None,
+    limits: Mapping[str, Limits] | None = None,
 ) -> None:
     """Draw temperatures in K over times in s, one curve for each name, in the unit ``shown_in``.
 
@@ -103,6 +145,7 @@ def draw_temperatures(
         shown_in: the unit.
         bands: of some curves, in K.
         start: the date of the start, for an axis of dates.
+        limits: of some curves, in K.
     """
     everything = np.stack(list(curves.values()))
     scale = TemperatureScale.spanning(float(everything.min()), float(everything.max()), np.float32, shown_in)
@@ -110,8 +153,11 @@ def draw_temperatures(
     around = {
         name: Band(band.times, scale.drawn(band.low), scale.drawn(band.high)) for name, band in (bands or {}).items()
     }
-    limits = scale.limits if scale.uniform else None
-    _draw_curves(path, title, times, drawn, scale.label, limits, bands=around, start=start)
+    lines = [
+        line._replace(value=float(scale.drawn(line.value))) for line in limit_lines(curves, limits or {}, shown_in.text)
+    ]
+    ends = scale.limits if scale.uniform and not lines else None
+    _draw_curves(path, title, times, drawn, scale.label, ends, bands=around, start=start, marks=lines)
 
 
 def draw_numbers(
@@ -123,6 +169,7 @@ def draw_numbers(
     limits: tuple[float, float] | None = None,
     styles: Mapping[str, Mapping[str, Any]] | None = None,
     start: datetime | None = None,
+    marks: Sequence[LimitLine] = (),
 ) -> None:
     """Draw numbers other than temperatures over times in s, one curve for each name.
 
@@ -135,8 +182,9 @@ def draw_numbers(
         limits: ends of this axis; None for those that fit the curves.
         styles: the looks of the curves by name; None for the usual ones.
         start: the date of the start, for an axis of dates.
+        marks: limits, in the unit of the numbers.
     """
-    _draw_curves(path, title, times, curves, label, limits, styles, start=start)
+    _draw_curves(path, title, times, curves, label, limits, styles, start=start, marks=marks)
 
 
 def _draw_curves(
@@ -149,6 +197,7 @@ def _draw_curves(
     styles: Mapping[str, Mapping[str, Any]] | None = None,
     bands: Mapping[str, Band] | None = None,
     start: datetime | None = None,
+    marks: Sequence[LimitLine] = (),
 ) -> None:
     """Draw curves over times in s, with their legend beside them, or below if there are many."""
     looks = styles or {name: line_style(number) for number, name in enumerate(curves)}
@@ -167,6 +216,11 @@ def _draw_curves(
             axes.fill_between(
                 band.times / unit.size, band.low, band.high, color=looks[name]["color"], alpha=BAND, linewidth=0.0
             )
+        for curve, text, value in marks:
+            axes.axhline(value, color=looks[curve]["color"], linestyle=(0, (6, 2, 1, 2)), linewidth=1.0)
+            # At the left: the ends of curves are at the right.
+            across = axes.get_yaxis_transform()
+            axes.text(0.01, value, text, transform=across, color=looks[curve]["color"], va="bottom", fontsize=7.0)
         if limits is not None:
             axes.set_ylim(*limits)
         axes.set_ylabel(label)

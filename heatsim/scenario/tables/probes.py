@@ -17,6 +17,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails
 
+from heatsim.limits import Limits
 from heatsim.scenario.messages import fault, missing_key, show, validate_beside
 from heatsim.scenario.tables.fields import (
     STRICT,
@@ -30,6 +31,7 @@ from heatsim.scenario.tables.fields import (
     Vector,
     choice,
 )
+from heatsim.scenario.tables.limits import LimitValue, limit_faults, limit_quantity
 from heatsim.scenario.values.dew_point import dew_point
 from heatsim.scenario.values.quantities import TEMPERATURE
 
@@ -186,6 +188,20 @@ class Probe(BaseModel):
         description="Threshold of `time_above`, `time_below` and `extent_…`; without one, `extent_…` measures what is "
         "above the liquidus: the melt",
     )
+    at_most: LimitValue | None = Field(
+        default=None,
+        examples=['at_most = "85 degC"'],
+        description="Largest allowed value, in the unit of the probe; of a line, at each point. Reports say whether "
+        "all rows keep it",
+    )
+    at_least: LimitValue | None = Field(
+        default=None, examples=['at_least = "13 degC"'], description="Smallest allowed value"
+    )
+
+    @property
+    def limits(self) -> Limits:
+        """Its limits, in SI units."""
+        return Limits(self.at_most, self.at_least)
 
     @property
     def points(self) -> tuple[Vector, ...]:
@@ -248,4 +264,7 @@ class Probe(BaseModel):
                 names = ", ".join(map(show, (*TEMPERATURES, *TIMES_BEYOND, TEMPERATURE_FACTOR)))
                 faults.append(fault(f"got {show(statistic)} of a surface; one of {names} is expected", ("statistic",)))
             faults += _threshold_faults(statistic, table.get("threshold")) + _faults_of_factor(table)
+            of_temperature = statistic is None or statistic in TEMPERATURES
+            unit = next((unit for name, unit in UNITS.items() if name == statistic), None)
+            faults += limit_faults(table, limit_quantity(unit) if unit or of_temperature else None)
         return validate_beside(faults, validate, table)

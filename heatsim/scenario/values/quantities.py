@@ -160,6 +160,22 @@ NODE_HEAT_CAPACITY = Quantity("a heat capacity", "J/K", "60 kJ/K", at_least=0.0)
 POWER_DENSITY = Quantity("a power density", "W/m^3", "2 MW/m^3")
 
 
+def si_number(value: object) -> float | None:
+    """A number, or a text with a unit in SI units; None for any other value."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            return None
+    parts = units.split(value) if isinstance(value, str) else None
+    if parts is None:
+        return None
+    try:
+        return units.to_si(*parts)
+    except ValueError:
+        return None
+
+
 def _is_number(text: str) -> bool:
     try:
         float(text)

@@ -1,0 +1,92 @@
+"""What a run answers: whether limits are kept, the extreme temperatures with their errors, where the heat goes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from heatsim.amounts import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_amount, format_time, readable_unit
+from heatsim.counts import plain
+from heatsim.limits import AT_MOST, SIGNS, LimitVerdict
+from heatsim.render.curves.energy_balance import EnergyBalance, SteadyFlows
+from heatsim.report.certainty import error_of
+from heatsim.report.number_tables import FAIL, PASS, NumberTable
+from heatsim.report.numbers import with_error
+from heatsim.temperature_units import KELVIN, TemperatureUnit
+
+_MOST_HEATS = 5
+_SMALL = 1e-4  # of the largest heat
+
+
+def limit_table(
+    verdicts: Sequence[LimitVerdict], summary: Mapping[str, Any], unit: TemperatureUnit
+) -> NumberTable | None:
+    """A row for each limit, those that are not kept first; None without limits.
+
+    Args:
+        verdicts: on the limits.
+        summary: the content of summary.json.
+        unit: in which temperatures are shown.
+    """
+    if not verdicts:
+        return None
+    end, open_ = float(summary.get("time") or 0.0), False
+    time_unit, rows = choose_unit(TIMES, end), []
+    for verdict in sorted(verdicts, key=lambda each: each.kept):
+        error = error_of(summary, verdict.probe, verdict.time, verdict.unit)
+        within = error is not None and error > abs(verdict.margin)
+        open_ = open_ or within
+        shown = readable_unit(verdict.unit, [verdict.limit, verdict.value])
+        value = _text(verdict.value, verdict.unit, shown, unit, error)
+        state = (PASS if verdict.kept else FAIL) + ("?" if within else "")
+        first = "" if verdict.passed_at is None or end == 0.0 else format_time(verdict.passed_at, time_unit)
+        rows.append((verdict.probe, state, value, limit_text(verdict, unit), _beyond(verdict, shown, unit), first))
+    headers = ("limits", "", "value", "limit", "by", "first passed at")
+    columns = [0, *range(1, 5), *([5] if any(row[5] for row in rows) else [])]
+    failed = sum(not verdict.kept for verdict in verdicts)
+    title = f"Limits: {failed} of {len(verdicts)} not kept" if failed else "Limits: all kept"
+    remark = "?: the error in space is larger than the distance to the limit." if open_ else ""
+    return NumberTable(
+        title, [headers[column] for column in columns], [[row[column] for column in columns] for row in rows], remark
+    )
+
+
+def limit_text(verdict: LimitVerdict, unit: TemperatureUnit) -> str:
+    """The limit of a verdict, such as "≤ 85 °C"."""
+    shown = readable_unit(verdict.unit, [verdict.limit, verdict.value])
+    return f"{SIGNS[verdict.key]} {_text(verdict.limit, verdict.unit, shown, unit)}"
+
+
+def _text(value: float, its_unit: str, shown: Unit, temperatures: TemperatureUnit, error: float | None = None) -> str:
+    """A value with its unit, and with its error if that is known."""
+    kelvins = its_unit == KELVIN.name
+    number = temperatures.of(value) if kelvins else value / shown.size
+    if error is None:
+        text = plain(number, 5 if kelvins else 4)
+    else:
+        size = temperatures.of_difference(error) if kelvins else error / shown.size
+        text = f"{with_error(number, size)} ± {plain(size, 2)}"
+    return f"{text} {temperatures.symbol if kelvins else shown.symbol}".rstrip()
+
+
+def _beyond(verdict: LimitVerdict, shown: Unit, unit: TemperatureUnit) -> str:
+    """The distance to the limit, such as "2.2 K above"."""
+    size = abs(verdict.margin)
+    amount = unit.difference_text(size, 3) if verdict.unit == KELVIN.name else _text(size, verdict.unit, shown, unit)
+    return f"{amount} {'above' if verdict.kept != (verdict.key == AT_MOST) else 'below'}" if size else "none"
+
+
+def heat_facts(balance: EnergyBalance | None, flows: SteadyFlows | None) -> Iterator[tuple[str, str]]:
+    """What heat went where, the largest amounts first, in one line; nothing where no heat flows."""
+    if balance is not None and not balance.only_noise:
+        heats = {name: float(heat[-1]) for name, heat in balance.real().items()} | {"stored": float(balance.stored[-1])}
+        unit = choose_unit(TIMES, float(balance.times[-1]))
+        yield "heat", f"{_largest(heats, ENERGIES)} until {format_time(float(balance.times[-1]), unit)}"
+    if flows is not None and not flows.none:
+        yield "heat", _largest(flows.flows, POWERS)
+
+
+def _largest(heats: Mapping[str, float], units: Sequence[Unit]) -> str:
+    """The largest of some heats, as text; positive into the body."""
+    order = sorted(heats, key=lambda name: -abs(heats[name]))
+    kept = [name for name in order if abs(heats[name]) > _SMALL * abs(heats[order[0]])]
+    texts = [f"{name} {format_amount(heats[name], units, 4)}" for name in kept[:_MOST_HEATS]]
+    return ", ".join(texts) + (", …" if len(kept) > len(texts) else "")

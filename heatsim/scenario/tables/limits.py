@@ -1,0 +1,57 @@
+"""The keys `at_most` and `at_least` of probes and responses: numbers in the unit of what they limit."""
+
+from collections.abc import Mapping
+from math import nan
+from typing import Annotated, Any
+
+from pydantic import PlainValidator
+from pydantic_core import InitErrorDetails
+
+from heatsim.limits import AT_LEAST, AT_MOST, LIMITS
+from heatsim.scenario.messages import fault, show
+from heatsim.scenario.tables.fields import Form
+from heatsim.scenario.values.quantities import FACTOR, TEMPERATURE, Quantity, si_number
+from heatsim.temperature_units import TEMPERATURE_UNITS
+
+_QUANTITIES = {
+    **dict.fromkeys(TEMPERATURE_UNITS, TEMPERATURE),
+    "m": Quantity("a length", "m", "5 mm", at_least=0.0),
+    "s": Quantity("a duration", "s", "10 min", at_least=0.0),
+    "1": FACTOR,
+}
+
+
+def _read(value: object) -> float:
+    """The SI number; NaN for what :func:`limit_faults` refuses, which knows the unit."""
+    number = si_number(value)
+    return nan if number is None else number
+
+
+LimitValue = Annotated[Any, PlainValidator(_read), Form("number, or text with a unit of the probe")]
+
+
+def limit_quantity(unit: str | None) -> Quantity:
+    """The quantity of the limits of values in a unit; None stands for temperatures."""
+    unit = unit or TEMPERATURE.unit
+    return _QUANTITIES.get(unit) or Quantity("a limit", unit, f"1 {unit}")
+
+
+def limit_faults(table: Mapping[str, Any], quantity: Quantity | None) -> list[InitErrorDetails]:
+    """Faults of the limits in a table: values that are none of the quantity, and limits that exclude each other.
+
+    Args:
+        table: with at_most, at_least, both or none.
+        quantity: of the limits; None if it is not known yet.
+    """
+    faults = []
+    for key in LIMITS:
+        try:
+            if table.get(key) is not None and quantity is not None:
+                quantity.read(table[key])
+        except ValueError as error:
+            faults.append(fault(str(error), (key,)))
+    low, high = (si_number(table.get(key)) for key in (AT_LEAST, AT_MOST))
+    if not faults and low is not None and high is not None and low > high:
+        message = f"got {show(table[AT_LEAST])}, above {AT_MOST} = {show(table[AT_MOST])}; no value keeps both"
+        faults.append(fault(message, (AT_LEAST,)))
+    return faults

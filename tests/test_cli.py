@@ -19,7 +19,7 @@ import heatsim
 from heatsim import Simulation, Study, device, render
 from heatsim.cli import main
 from heatsim.commands.terminal import readable, show_lines, show_path, show_table, tell, usable_streams
-from heatsim.errors import DeviceError, InputError, Interrupted
+from heatsim.errors import DeviceError, InputError, Interrupted, StorageError
 from heatsim.kernels.catalog import KERNELS
 from heatsim.report.number_tables import NumberTable
 from heatsim.report.terminal import TerminalTable
@@ -59,8 +59,8 @@ def test_the_short_form_runs_a_scenario_and_says_where_everything_is(
     assert names == WRITTEN | {folder.FIGURES, folder.REPORT}
     assert list((target / folder.FIGURES).glob("*.png"))
     assert "Every kind of face" in out
-    for name in names - {folder.FIGURES}:
-        assert name in out
+    assert out.endswith(f"\nWritten to {Path('outputs') / 'slab' / folder.REPORT}\n")
+    assert "geometry.png" in {path.name for path in (target / folder.FIGURES).iterdir()}
 
     pictures = sorted((target / folder.FIGURES).iterdir())
     for picture in pictures:
@@ -78,18 +78,17 @@ def test_the_short_form_runs_a_scenario_and_says_where_everything_is(
     assert len([path for path in exported if path.suffix == ".pvd"]) == 1
 
 
-@pytest.mark.parametrize(("drawn", "said"), [([], "no pictures"), (["probes.png"], "not all pictures")])
+@pytest.mark.parametrize(("drawn", "said"), [(False, "no pictures"), (True, "not all pictures")])
 def test_a_run_without_all_of_its_pictures_is_done(
     tmp_path: Path,
-    drawn: list[str],
+    drawn: bool,
     said: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def draw(run: Path, *choice: object) -> None:
-        (run / folder.FIGURES).mkdir()
-        for name in drawn:
-            (run / folder.FIGURES / name).touch()
+        if not drawn:
+            raise StorageError("3-D views need OpenGL")
         raise InputError("3-D views need OpenGL")
 
     # The process that would draw them fails to start.

@@ -290,6 +290,7 @@ def test_the_process_beside_a_run_draws_its_pictures(tmp_path: Path, monkeypatch
         assert not processes_with(folder)
     found = {path.name: path.read_bytes() for path in (folder / "figures").iterdir()}
     assert found.keys() >= {"slices_t0000.png", "isosurface.png", "energy.png"}
+    # The scenario of this folder has no geometry.
     assert found == {path.name: path.read_bytes() for path in render(folder)}
 
 

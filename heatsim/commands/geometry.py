@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.errors import ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.geometry.regions import Parts, are_painted, paint, region_mask, source_mask
 from heatsim.render.geometry.parts import Geometry, Rectangle3D, ShownBeam, ShownBorder, ShownProbe, ShownSource
@@ -62,17 +63,24 @@ def replacing_geometry(folder: Path) -> Iterator[None]:
         yield
 
 
-def draw_geometry(folder: Path, in_space: bool = True) -> None:
-    """Draw the geometry of the run in a folder; ``in_space``: whether OpenGL works.
+def draw_geometry(folder: Path, in_space: bool = True) -> list[Path]:
+    """Draw the geometry of the run in a folder; the path, none if its scenario was written for another version.
+
+    Args:
+        folder: of the run, within :func:`replacing_geometry`.
+        in_space: whether OpenGL works.
 
     Raises:
-        ScenarioError: its scenario.toml is none any more.
         StorageError: the picture could not be written.
     """
     from heatsim.render.geometry.picture import draw
 
-    scenario = load(folder / run_folder.SCENARIO)
+    try:
+        scenario = load(folder / run_folder.SCENARIO)
+    except ScenarioError:
+        return []
     draw(folder / _PICTURE, geometry_of(scenario), in_space and min(scenario.grid.cells) > 1)
+    return [folder / _PICTURE]
 
 
 def _sources(scenario: Scenario, parts: Parts | None) -> Iterator[ShownSource]:

@@ -25,7 +25,7 @@ Ranks = Annotated[
 ]
 Folder = Annotated[Path, Parameter(help="The output folder of a run.")]
 Quiet = Annotated[bool, Parameter(help="Print errors and warnings only.", negative="")]
-Verbose = Annotated[bool, Parameter(help="Also print c0…c6 and other details of the numerics.", negative="")]
+Verbose = Annotated[bool, Parameter(help="Also print all heats, the speed, the files and the numerics.", negative="")]
 
 
 # Suffixes of the pictures that options name.

@@ -11,8 +11,13 @@ from contextlib import ExitStack
 from itertools import chain
 from math import prod
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from heatsim.errors import FolderError, InputError
 from heatsim.render.background import DrawingProcess, draw_together, end_with
+
+if TYPE_CHECKING:
+    from heatsim.render.choice import PictureChoice
 
 # Up to this number of cells the run and the import of VTK take similar times, and both fit into the memory.
 _MOST_CELLS = 2**22
@@ -52,24 +57,28 @@ class BackgroundRenderer(DrawingProcess):
             draw_all(self._folder)
 
 
-def draw_all(folder: Path) -> None:
-    """Draw the pictures of a run, and its geometry, in this process.
+def draw_all(folder: Path, choice: "PictureChoice | None" = None) -> list[Path]:
+    """Draw the pictures of a run, and its geometry, in this process; their paths. ``choice``: None for the usual.
 
     Raises:
         FolderError, InputError, StorageError: as for :func:`heatsim.render.render`.
     """
     from heatsim.commands.geometry import draw_geometry, replacing_geometry
     from heatsim.physics.geometry.part_owners import part_owners
+    from heatsim.render import choice as choices
     from heatsim.render import render
-    from heatsim.render.choice import PictureChoice
 
-    opengl = False
     try:
-        render(folder, PictureChoice(owners=part_owners))
-        opengl = True
-    finally:
+        drawn = render(folder, choice or choices.PictureChoice(owners=part_owners))
+    except FolderError:
+        raise
+    except InputError:
+        # Views in space are missing; sections need no OpenGL.
         with replacing_geometry(folder):
-            draw_geometry(folder, opengl)
+            draw_geometry(folder, in_space=False)
+        raise
+    with replacing_geometry(folder):
+        return [*draw_geometry(folder), *drawn]
 
 
 def main() -> int:

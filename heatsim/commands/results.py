@@ -62,6 +62,7 @@ def render(
         if view or times or planes or zoom or range or camera or animate or quantity != "temperature":
             raise InputError(f"{folder}: is the folder of a study, for which only the option --format is allowed")
         return _render_study(folder, format or "png")
+    from heatsim.commands.pictures import draw_all
     from heatsim.opened.picture_options import choose
     from heatsim.render import render
     from heatsim.render.animation import animate as write_animation
@@ -80,7 +81,8 @@ def render(
         suffix=suffix,
     )
     try:
-        drawn = [write_animation(folder, choice)] if animate else render(folder, choice)
+        whole = choice.usual and suffix == "png"
+        drawn = [write_animation(folder, choice)] if animate else draw_all(folder, choice) if whole else render(folder, choice)
     except FolderError:
         raise
     except InputError:

@@ -6,7 +6,17 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from heatsim.commands.options import Cluster, Device, Kernel, Overrides, Precision, Quiet, Workers, all_overrides
+from heatsim.commands.options import (
+    Cluster,
+    Device,
+    Kernel,
+    Overrides,
+    Precision,
+    Quiet,
+    Verbose,
+    Workers,
+    all_overrides,
+)
 from heatsim.commands.terminal import show_table, warn
 from heatsim.counts import counted
 from heatsim.errors import RunError
@@ -28,6 +38,7 @@ def study(
     kernel: Kernel = None,
     precision: Precision = None,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> int:
     """Run a parameter study; repeat the command to finish it."""
     settings = all_overrides(overrides, device, kernel, precision)
@@ -55,7 +66,7 @@ def study(
             warn(hint)
         planned.run(progress=not quiet)
     if not quiet:
-        show_table(planned.summary())
+        show_table(planned.summary(verbose))
     if planned.not_done:
         count = counted(len(planned.definition.points), "run")
         raise RunError(f"{planned.not_done} of {count} failed; results.csv in {planned.folder} has the reasons")

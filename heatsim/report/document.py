@@ -25,6 +25,7 @@ _TYPES = {
     ".mp4": "video/mp4",
 }
 _LONGEST_NUMBER = 24  # characters; a column with longer texts has words
+_MOST_COLUMNS = 9  # beside the names, that fit a sheet of paper
 _LARGEST_PICTURE = 8 << 20  # bytes
 
 
@@ -75,7 +76,20 @@ def name_list(lines: Iterable[tuple[str, str]]) -> str:
 
 
 def table(numbers: NumberTable) -> str:
-    """A table with its title and remark."""
+    """A table with its title and remark; one of many columns as several, each with the names."""
+    columns = range(1, len(numbers.headers))
+    if len(columns) > _MOST_COLUMNS:
+        groups = [[0, *columns[start : start + _MOST_COLUMNS]] for start in range(0, len(columns), _MOST_COLUMNS)]
+        pieces = [
+            NumberTable(
+                numbers.title if group is groups[0] else "",
+                [numbers.headers[column] for column in group],
+                [[row[column] for column in group] for row in numbers.rows],
+                numbers.remark if group is groups[-1] else "",
+            )
+            for group in groups
+        ]
+        return "".join(map(table, pieces))
     longest = (max(map(len, column)) for column in zip(*numbers.rows, strict=True))
     plain = any(numbers.headers)
     looks = [' class="words"' if size > _LONGEST_NUMBER or not plain else "" for size in longest]

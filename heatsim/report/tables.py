@@ -1,22 +1,19 @@
 """The results of a run for the terminal: the answer, its errors, the folder; with details on request."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heatsim.render.curves.energy_balance import EnergyBalance, SteadyFlows, read_balance, read_flows
 from heatsim.report import answer, certainty, facts, number_tables
-from heatsim.report.number_tables import FAIL, NumberTable
-from heatsim.report.terminal import TerminalTable
-from heatsim.storage.folder import REPORT
+from heatsim.report.number_tables import NumberTable
+from heatsim.report.terminal import FAIL_STYLES, TerminalTable, file_table, name_table, written
 from heatsim.storage.run_settings import RunSettings, read_settings
 from heatsim.storage.run_tables import read_energy, read_nodes, read_probes
 from heatsim.storage.summary_file import read_summary
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
-    from rich.table import Table
-    from rich.text import Text
 
 _MOST_VALUES = 24  # with their errors
 
@@ -42,14 +39,14 @@ def summarise(folder: Path, verbose: bool = False) -> "Group":
     parts: list[RenderableType] = [Text(settings.title or folder.name, style="bold"), ""]
     verdicts = settings.verdicts(probes)
     if (limits := answer.limit_table(verdicts, summary, unit)) is not None:
-        parts.append(TerminalTable(limits, {FAIL: "bold red", f"{FAIL}?": "bold red"}))
+        parts.append(TerminalTable(limits, FAIL_STYLES))
     lines = [*facts.answers(summary, unit, probes), *answer.heat_facts(balance, flows)]
     lines += certainty.error_facts(summary, unit, folder)
     if balance is not None and (verbose or not balance.closed or balance.doubtful):
         lines.append(("balance", balance.describe_residual()))
     if verbose:
         lines += [*facts.work(summary, unit), *facts.details(summary, unit)]
-    parts += [_name_table(lines), ""]
+    parts += [name_table(lines), ""]
     if verbose and summary.get("coefficients"):
         parts.append(TerminalTable(number_tables.coefficient_table(summary["coefficients"])))
     if probes is not None and probes.columns and len(probes.times):
@@ -57,7 +54,7 @@ def summarise(folder: Path, verbose: bool = False) -> "Group":
     if nodes is not None and len(nodes.times):
         parts.append(TerminalTable(number_tables.node_table(nodes, settings)))
     parts += map(TerminalTable, _details(folder, summary, settings, balance, flows)) if verbose else ()
-    parts.append(_file_table(folder, settings.steady) if verbose else _written(folder))
+    parts.append(file_table(folder, facts.written_files(folder, settings.steady)) if verbose else written(folder))
     return Group(*parts)
 
 
@@ -78,39 +75,3 @@ def _details(
         yield table
     if (values := certainty.value_table(summary, settings.temperature_unit, _MOST_VALUES)) is not None:
         yield values
-
-
-def _written(folder: Path) -> "Text":
-    """The folder on one line, and the page for a browser if there is one."""
-    from rich.text import Text
-
-    place = folder / REPORT if (folder / REPORT).exists() else folder
-    return Text(f"Written to {place}", no_wrap=True, overflow="ignore")
-
-
-def _name_table(lines: Iterable[tuple[str, str]]) -> "Table":
-    """Names and texts, which are wrapped between words."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, show_header=False, pad_edge=False, collapse_padding=True)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in lines:
-        table.add_row(Text(name), Text(text))
-    return table
-
-
-def _file_table(folder: Path, steady: bool) -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        title="Written to", title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False
-    )
-    table.add_column(no_wrap=True, overflow="ignore")
-    table.add_column(style="dim")
-    table.add_row(Text(str(folder)), "")
-    for name, content in facts.written_files(folder, steady):
-        table.add_row(Text(f"  {name}"), content)
-    return table

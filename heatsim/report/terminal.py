@@ -1,15 +1,20 @@
 """Tables for the terminal: they break no number, however narrow it is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from heatsim.report.number_tables import NumberTable
+from heatsim.report.number_tables import FAIL, NumberTable
+from heatsim.storage.folder import REPORT
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
+    from rich.text import Text
 
+FAIL_STYLES = dict.fromkeys((FAIL, f"{FAIL}?"), "bold red")
+_WIDEST_NAME = 26  # characters, of texts beside names
 _BETWEEN = 2  # spaces between columns
 _SHORTEST_NAME = 12
 _WIDEST_HEADERS = (40, 24, 12)  # characters; the first with which all columns fit side by side
@@ -80,3 +85,40 @@ def _group(widths: Sequence[int], room: int) -> list[list[int]]:
         groups[-1].append(column)
         used += width + _BETWEEN
     return groups
+
+
+def name_table(lines: Iterable[tuple[str, str]]) -> "Table":
+    """Names and texts, which are wrapped between words."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False, collapse_padding=True)
+    table.add_column(style="dim", max_width=_WIDEST_NAME)
+    table.add_column(overflow="fold")
+    for name, text in lines:
+        table.add_row(Text(name), Text(text))
+    return table
+
+
+def file_table(folder: Path, files: Iterable[tuple[str, str]]) -> "Table":
+    """A folder, and the files in it with their contents."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        title="Written to", title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False
+    )
+    table.add_column(no_wrap=True, overflow="ignore")
+    table.add_column(style="dim")
+    table.add_row(Text(str(folder)), "")
+    for name, content in files:
+        table.add_row(Text(f"  {name}"), content)
+    return table
+
+
+def written(folder: Path) -> "Text":
+    """The page for a browser in a folder, or the folder if it has none, on one line."""
+    from rich.text import Text
+
+    place = folder / REPORT if (folder / REPORT).exists() else folder
+    return Text(f"Written to {place}", no_wrap=True, overflow="ignore")

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from heatsim.errors import Mistake
-from heatsim.limits import LIMITS
+from heatsim.limits import AT_LEAST, AT_MOST
 from heatsim.scenario.messages import did_you_mean, missing_key, show
 from heatsim.scenario.rules.validation import entries, known, read_model
-from heatsim.scenario.tables.limits import limit_quantity
+from heatsim.scenario.tables.limits import limit_mistakes, limit_quantity
 from heatsim.study.columns import COLUMNS, probe_columns
 from heatsim.study.model import (
     FINAL,
@@ -173,12 +173,8 @@ def limits_suit_their_responses(study: StudyTable, units: Mapping[str, str]) -> 
     mistakes = []
     for index, response in enumerate(study.responses):
         quantity = limit_quantity("s" if response.is_time else units.get(response.probe))
-        for key, value in zip(LIMITS, (response.at_most, response.at_least), strict=True):
-            try:
-                if value is not None:
-                    quantity.read(value)
-            except ValueError as error:
-                mistakes.append(Mistake(f"study.responses.{index}.{key}", str(error)))
+        found = limit_mistakes({AT_MOST: response.at_most, AT_LEAST: response.at_least}, quantity)
+        mistakes += [Mistake(f"study.responses.{index}.{key}", message) for key, message in found.items()]
     return mistakes
 
 

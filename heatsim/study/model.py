@@ -18,7 +18,6 @@ from heatsim.limits import Limits
 from heatsim.scenario.documents.overrides import PART
 from heatsim.scenario.messages import fault, missing_key, show, show_key, validate_beside
 from heatsim.scenario.tables.fields import STRICT, Form, Kelvin, Text, choice
-from heatsim.scenario.tables.limits import limit_faults
 from heatsim.scenario.tables.named import Named
 from heatsim.scenario.values.quantities import si_number
 
@@ -193,8 +192,6 @@ class Response(BaseModel):
             if statistic not in (TIME_ABOVE, TIME_BELOW) and table.get("threshold") is not None:
                 message = f'got {show(table["threshold"])}; statistic "{statistic}" has no threshold: remove this key'
                 faults.append(fault(message, ("threshold",)))
-        if isinstance(table, Mapping):
-            faults += limit_faults(table, None)
         return validate_beside(faults, validate, table)
 
 

@@ -1,23 +1,37 @@
 """report.html of a study: its responses, the curves of its probes over all runs, pictures and the scenario."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
+
+import numpy as np
 
 from heatsim.amounts import TIMES, choose_unit
 from heatsim.report import charts, document
 from heatsim.report.charts import Chart
 from heatsim.report.document import Badge, Part
+from heatsim.report.number_tables import NumberTable
 from heatsim.storage.manifest import write_own
 from heatsim.storage.own_files import is_own_file
 from heatsim.study import folder as study_folder
-from heatsim.study.columns import FAILED, FOLDER, MESSAGE, RUN, STATUS
+from heatsim.study.columns import FAILED, FOLDER, LIMITS, MESSAGE, PASS, RUN, STATUS
 from heatsim.study.definition import Definition
-from heatsim.study.report import describe_progress, error_tables, files_of, response_tables, title_of
-from heatsim.study.responses import Parameter, curve_of, finished_rows, label_of, parameters_of
+from heatsim.study.report import (
+    answers,
+    describe_limits,
+    describe_progress,
+    error_tables,
+    files_of,
+    response_tables,
+    title_of,
+)
+from heatsim.study.responses import curve_of, describe_point, finished_rows, label_of, parameters_of
 from heatsim.study.results import Row, read_curves
+from heatsim.version import version
 
 _MOST_RUNS = 500  # rows of the table; for more runs it has their statistics
 _MOST_CURVES = 200
+_MOST_VALUES = 8  # of a parameter that are listed
 _MOST_PROBES = 12
 
 
@@ -43,28 +57,42 @@ def build(study: Path, definition: Definition, rows: Sequence[Row]) -> str:
 
     done, failed = finished_rows(rows), [row for row in rows if row[STATUS] == FAILED]
     drawn = sorted(filter(is_own_file, (study / study_folder.FIGURES).glob("*.png")))
+    details = [("method", definition.table.method), ("folder", str(study.resolve())), *files_of(study, len(rows))]
     sections = [
-        Part("What was varied", document.name_list(_describe(definition, done)) if done else ""),
+        Part("Answer", document.name_list(answers(study, definition, rows))),
+        Part("What was varied", document.table(_varied(definition, done)) if done else ""),
         Part("Responses", "".join(map(document.table, response_tables(definition, rows, _MOST_RUNS)))),
-        Part("How sure it is", "".join(map(document.table, error_tables(study, definition, rows)))),
-        Part("Curves", "".join(map(charts.draw, _charts(study, definition, done)))),
         Part("Failed runs", document.sentences(f"run {row[RUN]}: {row[MESSAGE]}" for row in failed)),
         Part("Pictures", document.pictures(drawn)),
-        Part("Files", document.name_list(files_of(study, len(rows)))),
-        Part("Scenario", document.listing(tomli_w.dumps(definition.document), definition.path.name)),
+        Part("Curves", "".join(map(charts.draw, _charts(study, definition, done)))),
+        Part("How sure it is", "".join(map(document.table, error_tables(study, definition, rows)))),
+        Part(
+            "Details",
+            document.name_list(details) + document.listing(tomli_w.dumps(definition.document), definition.path.name),
+        ),
     ]
-    badges = [Badge(describe_progress(rows), len(done) == len(rows)), Badge(f"method {definition.table.method}")]
-    subtitle = f"heatsim study · {study.resolve().name}"
+    badges = [Badge(describe_progress(rows), len(done) == len(rows))]
+    if definition.limited and done:
+        kept = sum(row[LIMITS] == PASS for row in done)
+        badges.insert(0, Badge(describe_limits(done), None if 0 < kept < len(done) else bool(kept)))
+    now = datetime.fromtimestamp((study / study_folder.RESULTS_CSV).stat().st_mtime) if done else datetime.now()
+    subtitle = f"heatsim {version()} study · {now:%d %B %Y, %H:%M} · {study.resolve().name}"
     return document.page(title_of(definition), subtitle, badges, sections)
 
 
-def _describe(definition: Definition, done: Sequence[Row]) -> Iterator[tuple[str, str]]:
-    for parameter in parameters_of(definition, done):
+def _varied(definition: Definition, done: Sequence[Row]) -> NumberTable:
+    """The parameters with their keys and values."""
+    found, rows = parameters_of(definition, done), []
+    for parameter in found:
         if parameter.categories:
-            yield parameter.name, ", ".join(parameter.categories)
+            values = ", ".join(parameter.categories)
         else:
-            low, high = float(parameter.values.min()), float(parameter.values.max())
-            yield parameter.name, f"{low:.6g} to {high:.6g} {parameter.unit}".strip()
+            different = np.unique(parameter.values)
+            shown = [f"{value:.6g}" for value in different]
+            texts = ", ".join(shown) if len(shown) <= _MOST_VALUES else f"{shown[0]} to {shown[-1]}"
+            values = f"{texts} {parameter.unit}".strip()
+        rows.append((parameter.short, values, parameter.name))
+    return NumberTable("", ("parameter", "values", "keys"), rows)
 
 
 def _charts(study: Path, definition: Definition, done: Sequence[Row]) -> Iterator[Chart]:
@@ -77,20 +105,10 @@ def _charts(study: Path, definition: Definition, done: Sequence[Row]) -> Iterato
             continue
         unit = choose_unit(TIMES, max(float(times[-1]) for times, _ in curves))
         named = {
-            f"run {row[RUN]}: {_describe_point(over, index)}": (times / unit.size, curve_of(definition, probe, columns))
+            f"run {row[RUN]}: {describe_point(over, index)}": (times / unit.size, curve_of(definition, probe, columns))
             for index, (row, (times, columns)) in enumerate(zip(shown, curves, strict=True))
         }
         more = f", the first {len(shown)} of {len(done)} runs" if len(shown) < len(done) else ""
         label = label_of(definition, probe)
-        yield Chart(f'Probe "{probe}" in each run{more}', f"Time ({unit.symbol})", label, named)
-
-
-def _describe_point(over: Sequence[Parameter], index: int) -> str:
-    """The values of the parameters in a run."""
-    texts = (
-        parameter.categories[int(parameter.values[index])]
-        if parameter.categories
-        else f"{parameter.values[index]:.6g} {parameter.unit}".strip()
-        for parameter in over
-    )
-    return ", ".join(f"{parameter.short} {text}" for parameter, text in zip(over, texts, strict=True))
+        if any(values.any() for _, values in named.values()):
+            yield Chart(f'Probe "{probe}" in each run{more}', f"Time ({unit.symbol})", label, named)

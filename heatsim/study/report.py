@@ -8,17 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.counts import counted
+from heatsim.limits import SIGNS
 from heatsim.report import certainty
-from heatsim.report.number_tables import NumberTable
+from heatsim.report.number_tables import FAIL, NumberTable
 from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed
-from heatsim.report.terminal import TerminalTable
+from heatsim.report.terminal import FAIL_STYLES, TerminalTable, file_table, name_table, written
 from heatsim.storage.folder import SUMMARY
 from heatsim.storage.summary_file import read_summary
 from heatsim.study import folder as study_folder
-from heatsim.study.columns import FAILED, FOLDER, MESSAGE, RUN, STATUS
+from heatsim.study.columns import FAIL as RUN_FAILS
+from heatsim.study.columns import FAILED, FOLDER, LIMITS, MESSAGE, OPEN, PASS, RUN, STATUS
 from heatsim.study.definition import Definition
+from heatsim.study.model import Response
 from heatsim.study.responses import (
     ResponseValues,
+    best_run,
+    describe_point,
     extreme_runs,
     finished_rows,
     parameters_of,
@@ -37,21 +42,73 @@ _MOST_FAILURES = 8
 _MOST_PARAMETERS = 12
 
 
-def summarise(study: Path, definition: Definition, rows: Sequence[Row]) -> "Group":
-    """Tables of the responses, their correlation with the parameters, the failures and the files.
+def summarise(study: Path, definition: Definition, rows: Sequence[Row], verbose: bool = False) -> "Group":
+    """What a study answers, its responses, their correlation with the parameters, and failures, for rich's console.
 
-    Up to 24 runs are listed; for more, the table has statistics of the responses.
+    Up to 24 runs are listed; for more, the table has statistics of the responses. If ``verbose``, errors and files too.
     """
     from rich.console import Group
     from rich.text import Text
 
     failed = [row for row in rows if row[STATUS] == FAILED]
-    parts: list[RenderableType] = [Text(f"{title_of(definition)}: {describe_progress(rows)}"), ""]
-    parts += map(TerminalTable, [*response_tables(definition, rows), *error_tables(study, definition, rows)])
+    title = Text(f"{title_of(definition)}: {describe_progress(rows)}", style="bold")
+    parts: list[RenderableType] = [title, "", name_table(answers(study, definition, rows)), ""]
+    parts += (TerminalTable(table, FAIL_STYLES) for table in response_tables(definition, rows))
     if failed:
         parts.append(_failures(failed))
-    parts.append(_files(study, len(rows)))
+    parts += map(TerminalTable, error_tables(study, definition, rows)) if verbose else ()
+    parts.append(file_table(study, files_of(study, len(rows))) if verbose else written(study))
     return Group(*parts)
+
+
+def answers(study: Path, definition: Definition, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    """Which runs keep the limits, the best run, the extremes of each response with their runs, and their errors.
+
+    Raises:
+        StorageError: the summary of a run cannot be read.
+    """
+    done = finished_rows(rows)
+    over, numbers = parameters_of(definition, done) if done else [], [row[RUN] for row in done]
+
+    def name_of(row: Row) -> str:
+        return f"run {row[RUN]}: {describe_point(over, numbers.index(row[RUN]))}"
+
+    if definition.limited and done:
+        yield "limits", describe_limits(done)
+    asked, extremes = responses_of(definition, done) if done else [], extreme_runs(definition, rows)
+    limits = {each.name: _limits(each) for each in definition.table.responses if each.limits.given}
+    best = best_run(definition, rows)
+    if best is not None:
+        its = (f"{each.name} {_at(each, numbers.index(best[RUN]))}" for each in asked if each.name in limits)
+        yield "best" if best[LIMITS] == PASS else "nearest to them", f"{name_of(best)}: {', '.join(its)}"
+    for response in asked:
+        ends = (extremes.get((response.name, which)) for which in ("smallest", "largest"))
+        found = [f"{_at(response, numbers.index(row[RUN]))} in {name_of(row)}" for row in ends if row]
+        if found:
+            limit = f"; limit {limits[response.name]}" if response.name in limits else ""
+            yield response.name, "; to ".join(dict.fromkeys(found)) + limit
+    tables, remarks = _errors(study, definition, rows)
+    if remarks and not tables:
+        yield "error in space", f"not known. {remarks[0]}"
+
+
+def _at(response: ResponseValues, index: int) -> str:
+    """The value of a response in a run, with its unit."""
+    text = column_texts(response.values, response.unit)[index]
+    return f"{text} {response.unit}" if np.isfinite(response.values[index]) else "not reached"
+
+
+def _limits(response: Response) -> str:
+    """The limits of a response as the file has them."""
+    given = zip(SIGNS.values(), (response.at_most, response.at_least), strict=True)
+    return " and ".join(f"{sign} {value}" for sign, value in given if value is not None)
+
+
+def describe_limits(done: Sequence[Row]) -> str:
+    """How many finished runs keep all limits."""
+    kept, opened = (sum(row[LIMITS] == state for row in done) for state in (PASS, OPEN))
+    more = f"; {counted(opened, 'run')} ended before the limit of a time" if opened else ""
+    return f"{kept} of {counted(len(done), 'run')} keep{'s' * (len(done) == 1)} all limits{more}"
 
 
 def title_of(definition: Definition) -> str:
@@ -78,11 +135,18 @@ def response_tables(definition: Definition, rows: Sequence[Row], most: int = _MO
 
 
 def error_tables(study: Path, definition: Definition, rows: Sequence[Row]) -> Iterator[NumberTable]:
-    """The smallest and the largest value of each response with their errors in space, or how to find these.
+    """The smallest and the largest value of each response with their errors in space, if any is known.
 
     Raises:
         StorageError: the summary of a run cannot be read.
     """
+    lines, remarks = _errors(study, definition, rows)
+    if lines:
+        yield NumberTable("Errors in space", ("", "run", "value", "±"), lines, " ".join(remarks[:2]))
+
+
+def _errors(study: Path, definition: Definition, rows: Sequence[Row]) -> tuple[list[tuple[str, ...]], list[str]]:
+    """The extreme values of the responses with their errors in space, and how these were found or can be."""
     unit, lines, remarks = definition.temperature_unit, list[tuple[str, ...]](), dict[str, None]()
     for (name, which), row in extreme_runs(definition, rows).items():
         folder = study / str(row[FOLDER])
@@ -92,14 +156,12 @@ def error_tables(study: Path, definition: Definition, rows: Sequence[Row]) -> It
         label, run = f"{name}, {which}", str(row[RUN])
         found = next((value for value in certainty.errors_in_space(summary) if value["name"] == name), None)
         if found is None:
-            lines.append((label, run, "", "?"))
             remarks[f"Run {run}: {certainty.in_space(summary, unit, folder)}."] = None
         else:
             label, *numbers = certainty.texts_of({**found, "name": label}, unit)
             lines.append((label, run, *numbers))
             remarks[f"± in space: {certainty.how(summary)}."] = None
-    if lines:
-        yield NumberTable("Errors in space", ("", "run", "value", "±"), lines, " ".join(list(remarks)[:2]))
+    return lines, list(remarks)
 
 
 def run_table(definition: Definition, done: Sequence[Row], asked: Sequence[ResponseValues]) -> NumberTable:
@@ -109,6 +171,9 @@ def run_table(definition: Definition, done: Sequence[Row], asked: Sequence[Respo
     columns += [column_texts(parameter.values, parameter.unit, parameter.categories) for parameter in parameters]
     columns += [column_texts(response.values, response.unit) for response in asked]
     headers = (RUN, *(parameter.label for parameter in parameters), *(response.label for response in asked))
+    if definition.limited:
+        columns.append([FAIL if row[LIMITS] == RUN_FAILS else str(row[LIMITS]) for row in done])
+        headers = (*headers, LIMITS)
     return NumberTable("Responses", headers, [*zip(*columns, strict=True)])
 
 
@@ -170,21 +235,6 @@ def files_of(study: Path, runs: int) -> Iterator[tuple[str, str]]:
     pictures = len(list((study / study_folder.FIGURES).glob("*.png")))
     if pictures:
         yield f"{study_folder.FIGURES}/", counted(pictures, "picture")
-
-
-def _files(study: Path, runs: int) -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        title="Written to", title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False
-    )
-    table.add_column(no_wrap=True, overflow="ignore")
-    table.add_column(style="dim")
-    table.add_row(Text(str(study)), "")
-    for name, content in files_of(study, runs):
-        table.add_row(f"  {name}", content)
-    return table
 
 
 _FEWEST_UNITS = 100  # of the last decimal in the smallest number of a column

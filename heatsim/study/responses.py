@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from heatsim.amounts import LENGTHS, TIMES, choose_unit
 from heatsim.grid import AXES
-from heatsim.study.columns import DONE, FINAL_COLUMNS, STATUS, probe_columns
+from heatsim.limits import Limits
+from heatsim.study.columns import DONE, FINAL_COLUMNS, LIMITS, PASS, STATUS, probe_columns
 from heatsim.study.definition import Definition
-from heatsim.study.model import LOG, Range, StudyAxis
+from heatsim.study.model import LOG, Range, Response, StudyAxis
 from heatsim.study.results import Row, column_units
 from heatsim.temperature_units import TEMPERATURE_UNITS
 
@@ -58,6 +59,44 @@ def extreme_runs(definition: Definition, rows: Sequence[Row]) -> dict[tuple[str,
             found[response.name, "smallest"] = min(known, key=lambda row: float(row[response.name]))
             found[response.name, "largest"] = max(known, key=lambda row: float(row[response.name]))
     return found
+
+
+def best_run(definition: Definition, rows: Sequence[Row]) -> Row | None:
+    """The finished run that is farthest within its limits, or nearest to them if none keeps them.
+
+    The distance of a run is the smallest of its responses', each in parts of the range of the response over all runs.
+    None without limits of responses.
+    """
+    limited = [response for response in definition.table.responses if response.limits.given]
+    done = finished_rows(rows)
+    if not limited or not done:
+        return None
+    scores = np.min([_margins(definition, response, done) for response in limited], axis=0)
+    kept = [row[LIMITS] == PASS for row in done]
+    return max(zip(kept, scores.tolist(), done, strict=True), key=lambda each: each[:2])[2]
+
+
+def _margins(definition: Definition, response: Response, done: Sequence[Row]) -> NDArray[np.float64]:
+    """How far the response of each run is within its limits, in parts of its range; ±1 for times not reached."""
+    unit = TEMPERATURE_UNITS.get(column_units(definition)[response.name])
+    limits = Limits(**{key: limit if unit is None else unit.of(limit) for key, limit in response.limits.given.items()})
+    values = np.array([row[response.name] for row in done], dtype=np.float64)
+    known = values[np.isfinite(values)]
+    span = float(np.ptp(known)) if len(known) else 0.0
+    never = 1.0 if limits.at_most is None else -1.0
+    margins = [limits.margin(value) / (span or 1.0) if np.isfinite(value) else never for value in values.tolist()]
+    return np.array(margins)
+
+
+def describe_point(over: Sequence[Parameter], index: int) -> str:
+    """The values of the parameters in the run with an index among those that the parameters are of."""
+    texts = (
+        parameter.categories[int(parameter.values[index])]
+        if parameter.categories
+        else f"{parameter.values[index]:.6g} {parameter.unit}".strip()
+        for parameter in over
+    )
+    return ", ".join(f"{parameter.short} {text}" for parameter, text in zip(over, texts, strict=True))
 
 
 @dataclass(frozen=True)

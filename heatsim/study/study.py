@@ -214,11 +214,11 @@ class Study:
         """The number of runs that have failed or are waiting."""
         return sum(row[STATUS] != DONE for row in self._rows)
 
-    def summary(self) -> "Group":
-        """The results as tables for rich's console."""
+    def summary(self, verbose: bool = False) -> "Group":
+        """The results for rich's console; ``verbose``: also errors and files."""
         from heatsim.study.report import summarise
 
-        return summarise(self.folder, self.definition, self._rows)
+        return summarise(self.folder, self.definition, self._rows, verbose)
 
     @property
     def _draws(self) -> bool:

@@ -5,10 +5,9 @@ from math import nan
 from typing import Annotated, Any
 
 from pydantic import PlainValidator
-from pydantic_core import InitErrorDetails
 
 from heatsim.limits import AT_LEAST, AT_MOST, LIMITS
-from heatsim.scenario.messages import fault, show
+from heatsim.scenario.messages import show
 from heatsim.scenario.tables.fields import Form
 from heatsim.scenario.values.quantities import FACTOR, TEMPERATURE, Quantity, si_number
 from heatsim.temperature_units import TEMPERATURE_UNITS
@@ -22,7 +21,7 @@ _QUANTITIES = {
 
 
 def _read(value: object) -> float:
-    """The SI number; NaN for what :func:`limit_faults` refuses, which knows the unit."""
+    """The SI number; NaN for what :func:`limit_mistakes` refuses, which knows the unit."""
     number = si_number(value)
     return nan if number is None else number
 
@@ -36,22 +35,16 @@ def limit_quantity(unit: str | None) -> Quantity:
     return _QUANTITIES.get(unit) or Quantity("a limit", unit, f"1 {unit}")
 
 
-def limit_faults(table: Mapping[str, Any], quantity: Quantity | None) -> list[InitErrorDetails]:
-    """Faults of the limits in a table: values that are none of the quantity, and limits that exclude each other.
-
-    Args:
-        table: with at_most, at_least, both or none.
-        quantity: of the limits; None if it is not known yet.
-    """
-    faults = []
+def limit_mistakes(table: Mapping[str, Any], quantity: Quantity) -> dict[str, str]:
+    """What is wrong with the limits in a table, by key: they are of another quantity, or exclude each other."""
+    mistakes, values = dict[str, str](), dict[str, float]()
     for key in LIMITS:
         try:
-            if table.get(key) is not None and quantity is not None:
-                quantity.read(table[key])
+            if table.get(key) is not None:
+                values[key] = quantity.read(table[key])
         except ValueError as error:
-            faults.append(fault(str(error), (key,)))
-    low, high = (si_number(table.get(key)) for key in (AT_LEAST, AT_MOST))
-    if not faults and low is not None and high is not None and low > high:
-        message = f"got {show(table[AT_LEAST])}, above {AT_MOST} = {show(table[AT_MOST])}; no value keeps both"
-        faults.append(fault(message, (AT_LEAST,)))
-    return faults
+            mistakes[key] = str(error)
+    if len(values) == len(LIMITS) and values[AT_LEAST] > values[AT_MOST]:
+        got = f"got {show(table[AT_LEAST])}, above {AT_MOST} = {show(table[AT_MOST])}"
+        mistakes[AT_LEAST] = f"{got}; no value keeps both"
+    return mistakes

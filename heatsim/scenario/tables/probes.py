@@ -31,7 +31,7 @@ from heatsim.scenario.tables.fields import (
     Vector,
     choice,
 )
-from heatsim.scenario.tables.limits import LimitValue, limit_faults, limit_quantity
+from heatsim.scenario.tables.limits import LimitValue, limit_mistakes, limit_quantity
 from heatsim.scenario.values.dew_point import dew_point
 from heatsim.scenario.values.quantities import TEMPERATURE
 
@@ -264,7 +264,8 @@ class Probe(BaseModel):
                 names = ", ".join(map(show, (*TEMPERATURES, *TIMES_BEYOND, TEMPERATURE_FACTOR)))
                 faults.append(fault(f"got {show(statistic)} of a surface; one of {names} is expected", ("statistic",)))
             faults += _threshold_faults(statistic, table.get("threshold")) + _faults_of_factor(table)
-            of_temperature = statistic is None or statistic in TEMPERATURES
             unit = next((unit for name, unit in UNITS.items() if name == statistic), None)
-            faults += limit_faults(table, limit_quantity(unit) if unit or of_temperature else None)
+            if unit or statistic is None or statistic in TEMPERATURES:
+                mistakes = limit_mistakes(table, limit_quantity(unit))
+                faults += [fault(message, (key,)) for key, message in mistakes.items()]
         return validate_beside(faults, validate, table)

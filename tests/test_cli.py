@@ -18,7 +18,7 @@ from rich.text import Text
 import heatsim
 from heatsim import Simulation, Study, device, render
 from heatsim.cli import main
-from heatsim.commands.terminal import readable, show_lines, show_path, show_table, tell, usable_streams
+from heatsim.commands.terminal import readable, show_lines, show_path, show_table, tell, usable_streams, waiting_for
 from heatsim.errors import DeviceError, InputError, Interrupted, StorageError
 from heatsim.kernels.catalog import KERNELS
 from heatsim.report.number_tables import NumberTable
@@ -469,3 +469,15 @@ def test_options_of_whole_numbers_are_not_rounded(words: tuple[str, ...], value:
 @pytest.mark.parametrize(("option", "value"), [("--range", "-20 degC, 80 degC"), ("--times", "-5 s")])
 def test_values_of_render_may_begin_with_a_minus(option: str, value: str, tmp_path: Path) -> None:
     assert "scenario.toml is missing" in refused("render", tmp_path, option, value)
+
+
+def test_long_work_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for stream, shown, expected in ((Terminal(), True, True), (Terminal(), False, False), (io.StringIO(), True, False)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with waiting_for("drawing the pictures", shown):
+            pass
+        assert ("drawing the pictures …" in stream.getvalue()) == expected

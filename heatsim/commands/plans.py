@@ -17,7 +17,7 @@ from heatsim.commands.options import (
     all_overrides,
     requested_ranks,
 )
-from heatsim.commands.terminal import show_lines, showing_work, warn
+from heatsim.commands.terminal import show_lines, showing_work, waiting_for, warn
 from heatsim.errors import InputError
 from heatsim.outputs import output_folder
 from heatsim.parallel import environment
@@ -68,7 +68,8 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
     from heatsim.study.definition import read
     from heatsim.study.plan_text import describe
 
-    definition, problems = read(scenario, changes)
+    with waiting_for("checking the runs"):
+        definition, problems = read(scenario, changes)
     for hint in dict.fromkeys(hint for problem in problems.values() for hint in problem.scenario.hints):
         warn(hint)
     if picture is not None:
@@ -90,7 +91,8 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     from heatsim.scenario import load
     from heatsim.storage.single_file import refuse_inputs
 
-    read = load(scenario, changes)
+    with waiting_for("reading the scenario"):
+        read = load(scenario, changes)
     if environment.is_first():
         for hint in read.hints:
             warn(hint)
@@ -104,9 +106,10 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     check_room(read)
     if picture is not None:
         _draw_geometry(read, picture)
-    planned = Plan.of(HeatProblem.from_scenario(read))
-    measured = measure_methods(planned.problem)
-    error = foreseen_error(planned, measured.times)
+    with waiting_for("planning the run, and timing its steps"):
+        planned = Plan.of(HeatProblem.from_scenario(read))
+        measured = measure_methods(planned.problem)
+        error = foreseen_error(planned, measured.times)
     show_lines(describe(planned, measured.times, measured.process, error))
     planned.check_capacity(target)
     return 0
@@ -172,5 +175,6 @@ def _draw_geometry(scenario: "ScenarioModel", path: Path, run: str = "") -> None
         except InputError as error:
             warn(f"{path}: only sections: {error}")
             in_space = False
-    geometry.draw(path, described, in_space)
+    with waiting_for("drawing the geometry"):
+        geometry.draw(path, described, in_space)
     show_lines(f"geometry{f' of {run}' if run else ''}: {path}\n")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from heatsim.commands.options import Folder
-from heatsim.commands.terminal import show_path
+from heatsim.commands.terminal import show_path, waiting_for
 from heatsim.errors import FolderError, InputError
 
 
@@ -82,7 +82,11 @@ def render(
     )
     try:
         whole = choice.usual and suffix == "png"
-        drawn = [write_animation(folder, choice)] if animate else draw_all(folder, choice) if whole else render(folder, choice)
+        with waiting_for("drawing the animation" if animate else "drawing the pictures"):
+            if animate:
+                drawn = [write_animation(folder, choice)]
+            else:
+                drawn = draw_all(folder, choice) if whole else render(folder, choice)
     except FolderError:
         raise
     except InputError:
@@ -107,7 +111,9 @@ def _render_study(folder: Path, suffix: str) -> int:
     if is_convergence(definition.document):
         raise InputError(f"{folder}: is the folder of `heatsim converge`; {study_command(folder)} draws it again")
     rows = Results(folder, definition).rows()
-    for path in (*draw(folder, definition, rows, suffix), write_report(folder, definition, rows)):
+    with waiting_for("drawing the pictures"):
+        written = [*draw(folder, definition, rows, suffix), write_report(folder, definition, rows)]
+    for path in written:
         show_path(path)
     return 0
 

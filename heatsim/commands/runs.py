@@ -20,7 +20,7 @@ from heatsim.commands.options import (
     all_overrides,
     requested_ranks,
 )
-from heatsim.commands.terminal import show_lines, show_table, warn
+from heatsim.commands.terminal import show_lines, show_table, waiting_for, warn
 from heatsim.errors import HeatsimError, Interrupted, RanksError
 from heatsim.outputs import output_folder
 from heatsim.parallel import environment
@@ -52,7 +52,8 @@ def run(
     with ExitStack() as stack:
         from heatsim.scenario import load
 
-        read = load(scenario, changes)
+        with waiting_for("reading the scenario", not quiet):
+            read = load(scenario, changes)
         count = requested_ranks(ranks, read)
         if count > 1:
             from heatsim.commands.ranks import start_ranks
@@ -64,7 +65,9 @@ def run(
         from heatsim.parallel import job
         from heatsim.run.simulation import Simulation
 
-        simulation = Simulation.from_model(read, target, overwrite=overwrite, team=job.join())
+        team = job.join()
+        with waiting_for("preparing the run", not quiet and team.first):
+            simulation = Simulation.from_model(read, target, overwrite=overwrite, team=team)
         return _run(simulation, draw, quiet, verbose)
 
 
@@ -84,7 +87,9 @@ def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False, verb
             return start_ranks(
                 count, ["resume", str(folder), *(flag for flag, given in flags.items() if given)], folder, resumes=True
             )
-    simulation = Simulation.resume(folder, team=job.join())
+    team = job.join()
+    with waiting_for("reading the checkpoint", not quiet and team.first):
+        simulation = Simulation.resume(folder, team=team)
     if simulation.complete:
         if not quiet:
             show_lines(f"{folder}: the run is complete; nothing to resume{_missing_pictures(simulation)}")
@@ -136,7 +141,8 @@ def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool, verb
         warn(warning)
     if simulation.plan.problem.scenario.output.figures:
         try:
-            _show(simulation.folder, draw)
+            with waiting_for("drawing the pictures", not quiet):
+                _show(simulation.folder, draw)
         except KeyboardInterrupt:
             from heatsim.storage.disk import render_command
 

@@ -17,7 +17,7 @@ from heatsim.commands.options import (
     Workers,
     all_overrides,
 )
-from heatsim.commands.terminal import show_table, warn
+from heatsim.commands.terminal import show_table, waiting_for, warn
 from heatsim.counts import counted
 from heatsim.errors import RunError
 
@@ -52,16 +52,17 @@ def study(
             stack.callback(early.close)
         from heatsim.study import Study
 
-        planned = Study.from_scenario(
-            scenario,
-            settings,
-            output=output,
-            workers=workers,
-            cluster=cluster,
-            extend=extend,
-            overwrite=overwrite,
-            early=early,
-        )
+        with waiting_for("checking the runs", not quiet):
+            planned = Study.from_scenario(
+                scenario,
+                settings,
+                output=output,
+                workers=workers,
+                cluster=cluster,
+                extend=extend,
+                overwrite=overwrite,
+                early=early,
+            )
         for hint in planned.hints:
             warn(hint)
         planned.run(progress=not quiet)

@@ -109,6 +109,18 @@ def show_path(path: Path) -> None:
 
 
 @contextmanager
+def waiting_for(work: str, shown: bool = True) -> Iterator[None]:
+    """Show on a terminal what is done within the context; elsewhere nothing, and nothing if not ``shown``."""
+    if not shown or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{work} …"):
+        yield
+
+
+@contextmanager
 def showing_work() -> Iterator[Callable[[str], None]]:
     """Yield a function that shows on stderr what is done now: on a terminal at once, elsewhere every few seconds."""
     if sys.stderr.isatty():

@@ -85,6 +85,7 @@ def test_a_poor_conductor_keeps_an_even_track(tmp_path: Path, method: str, preci
 STEEL = PLATE.replace("1e-4", "15.0").replace("[0.036, 0.005]", "[0.02, 0.005]")
 
 
+@pytest.mark.quick("implicit", "euler")
 @pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
 def test_the_hottest_cell_does_not_depend_on_the_steps(tmp_path: Path, method: str) -> None:
     """At the end of the path, against Euler's method in steps in which the spot moves R/40."""

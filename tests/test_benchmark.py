@@ -316,6 +316,7 @@ def bench_ensembles(monkeypatch: pytest.MonkeyPatch, path: Path, *words: str, me
     )
 
 
+@pytest.mark.slow
 def test_ensembles_are_verified_and_put_beside_one_grid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -491,6 +492,7 @@ def bench_primers(monkeypatch: pytest.MonkeyPatch, path: Path) -> int:
     return main(["bench", *words])
 
 
+@pytest.mark.slow
 def test_primers_are_verified_and_put_beside_the_copy_and_the_cpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

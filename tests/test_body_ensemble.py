@@ -159,6 +159,7 @@ def test_a_condition_that_cannot_be_used_ends_its_own_run_only(tmp_path: Path, m
     assert ended == {0: None, 2: None}
 
 
+@pytest.mark.slow
 def test_interrupted_runs_save_checkpoints_and_continue_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

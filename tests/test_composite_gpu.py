@@ -57,6 +57,7 @@ def simulate(at: Path, name: str, *overrides: str) -> Simulation:
     return simulation
 
 
+@pytest.mark.quick("host-streamed-overrides3", "host-temporal-overrides2")
 @pytest.mark.parametrize(
     ("kernel", "overrides"), [("naive", ()), ("streamed", ()), ("temporal", ()), ("streamed", CHANGING)]
 )

@@ -64,6 +64,7 @@ def fields_of(simulation: Simulation) -> NDArray[np.float64]:
         return np.asarray(file["VTKHDF/CellData/temperature"], np.float64)
 
 
+@pytest.mark.each_pair
 @pytest.mark.parametrize(
     ("faces", "cells", "precision"),
     pairwise(FACES_OF, CELLS, ("float64", "float32")),

@@ -111,6 +111,7 @@ def test_the_bound_grows_with_the_steps_and_not_with_what_is_looked_at(tmp_path:
     assert energy.bound(many.state) <= 1.1 * energy.bound(few.state)
 
 
+@pytest.mark.quick("30")
 @pytest.mark.parametrize("step", [1, 30])
 def test_a_resumed_run_has_the_same_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     whole = Simulation.from_scenario(runs.write(tmp_path, EVERYTHING), output=tmp_path / "whole")

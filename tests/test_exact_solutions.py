@@ -263,6 +263,7 @@ def wave_error(kind: str, axis: int, cells: int, simulate: Simulate, r: float = 
     return sqrt(float(np.mean((simulation.temperature.ravel() - exact) ** 2)))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("axis", range(3), ids=["x", "y", "z"])
 @pytest.mark.parametrize("kind", ["temperature", "flux", "convection", "insulated", "periodic"])
 def test_half_the_spacing_leaves_a_quarter_of_the_error(kind: str, axis: int, simulate: Simulate) -> None:

@@ -70,6 +70,7 @@ def largest_difference(text: str) -> float:
     return float(np.abs(rounded - exact).max())
 
 
+@pytest.mark.quick("1,024 cells, 100,000 steps", "256 cells, 100,000 steps")
 @pytest.mark.parametrize("case", LONG_RUNS)
 def test_long_runs_stay_near_float64(case: str) -> None:
     assert largest_difference(LONG_RUNS[case]) <= PROMISED

@@ -50,6 +50,7 @@ def test_steps_are_those_of_the_matrices(kernel: str, seed: int, axial: bool) ->
     np.testing.assert_allclose(found, T, rtol=0.0, atol=1e-9 * np.abs(T - 300.0).max() + 1e-9)
 
 
+@pytest.mark.quick("host-7")
 @pytest.mark.parametrize("seed", [3, 7])
 def test_long_steps_agree_with_the_matrices(seed: int) -> None:
     body = GradedBody(seed)

@@ -264,6 +264,7 @@ def test_thin_layers_cost_no_more_steps(tmp_path: Path) -> None:
     assert abs(steps[1] - steps[0]) <= 0.35 * steps[0]
 
 
+@pytest.mark.quick("float32")
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_a_part_that_exchanges_little_heat_with_the_rest_has_its_temperature(precision: str) -> None:
     """A thick layer of copper in a foam, whose temperatures multigrid hardly corrects, in a state that is steady."""

@@ -43,7 +43,7 @@ LINEAR = {**BODY["boundaries"], "y_max": {**CONVECTION, "coefficient": 25.0, "am
 
 
 def found(device: str, method: str, boundaries: Any = BODY["boundaries"]) -> tuple[Any, Any]:
-    time = {"method": method} if method == "steady" else {"method": method, "end": 8.0}
+    time = {"method": method} if method == "steady" else {"method": method, "end": 2.0}
     document = {**BODY, "boundaries": boundaries, "time": time, "solver": {"device": device, "precision": "float64"}}
     simulation = Simulation.from_dict(document, in_memory=True)
     simulation.run()

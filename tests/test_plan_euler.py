@@ -107,6 +107,7 @@ def test_a_plan_does_the_work_of_a_short_run_and_writes_nothing(
     assert found.unit * planned.problem.timeline.last_step == pytest.approx(simulation.timing.stepping)
 
 
+@pytest.mark.slow
 def test_sums_of_rows_are_among_the_steps_at_all_places_of_a_long_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: list[tuple[str, int]], queue: HostQueue
 ) -> None:

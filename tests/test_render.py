@@ -96,6 +96,7 @@ def test_earlier_pictures_are_replaced_and_others_left_alone(block: tuple[Path, 
     assert {path.name for path in (folder / "figures").iterdir()} == {*names(paths), "slices_t0007.png", "zoom.png"}
 
 
+@pytest.mark.slow
 def test_a_picture_that_the_user_changed_is_kept_and_named(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", Grid((8, 8, 1), (1.0, 1.0, 1.0)))
     figures, mine = folder / "figures", b"with my arrows"
@@ -200,6 +201,7 @@ def test_one_cell_gives_its_temperature_over_time(tmp_path: Path) -> None:
     assert names(render(folder)) == ["profile.png", "energy.png"]
 
 
+@pytest.mark.slow
 def test_a_body_is_drawn_at_the_first_time_alone_and_with_many_probes(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", BLOCK, times=[0.0], probes=["_hidden", *(f"probe {i}" for i in range(40))])
     assert names(render(folder)) == ["slices_t0000.png", "isosurface.png", *CURVES]
@@ -589,6 +591,7 @@ def part_in_void(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[P
     return folder, render(folder)
 
 
+@pytest.mark.slow
 def test_void_is_in_no_picture_and_no_scale(part_in_void: tuple[Path, list[Path]]) -> None:
     folder, paths = part_in_void
     with FieldReader(folder / "fields.vtkhdf") as reader:

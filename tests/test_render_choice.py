@@ -137,6 +137,7 @@ def test_times_choose_the_nearest_fields(tmp_path: Path) -> None:
         render(folder, PictureChoice(times=(-1.0, 1.0)))
 
 
+@pytest.mark.slow
 def test_a_chosen_range_is_the_scale_of_every_time(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", PLANE, times=TIMES, probes=())
     paths = render(folder, PictureChoice(span=(0.0, 1000.0)))
@@ -145,6 +146,7 @@ def test_a_chosen_range_is_the_scale_of_every_time(tmp_path: Path) -> None:
     assert all(np.array_equal(bar, bars[0]) for bar in bars)
 
 
+@pytest.mark.quick("svg")
 @pytest.mark.parametrize("suffix", ["pdf", "svg"])
 def test_vector_formats_hold_texts_and_the_view(tmp_path: Path, suffix: str) -> None:
     pytest.importorskip("pyvista", reason="PyVista is not installed")

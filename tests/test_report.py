@@ -239,6 +239,7 @@ def test_lengths_and_durations_have_readable_units(tmp_path: Path) -> None:
         assert label in charts
 
 
+@pytest.mark.slow
 def test_a_large_flow_at_the_start_does_not_flatten_the_others(tmp_path: Path) -> None:
     """A year of ±10 W after 400 W in the first row: the curves fill the picture, and a remark names the cut."""
     flow = np.where(np.arange(200) < 1, -400.0, 10.0 * np.sin(np.arange(200)))
@@ -276,6 +277,7 @@ def test_many_rows_of_heat_flows_are_averaged_over_days() -> None:
     assert flow_curves(hours[:3], {"none": np.zeros(3)}) is None
 
 
+@pytest.mark.slow
 def test_a_line_in_a_steady_state_has_one_profile_without_a_time(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", GRID)
     line = '[[probes]]\nname = "wall"\nline = { from = [0, 0, 0], to = [1, 0, 0], count = 3 }\n'

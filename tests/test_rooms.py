@@ -237,6 +237,7 @@ def random_surfaces(rng: np.random.Generator) -> list[tuple[tuple[str, ...], flo
     return [(names[n], float(rng.uniform(1.0, 50.0)), float(rng.uniform(250.0, 350.0))) for n in order]
 
 
+@pytest.mark.quick("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
 @pytest.mark.parametrize("seed", range(24))
 def test_random_rooms_have_the_heats_of_their_faces(seed: int) -> None:
     """Face by face: the heat of the first step, and which surfaces meet or have no face; in any order of regions."""
@@ -278,6 +279,7 @@ def test_random_rooms_have_the_heats_of_their_faces(seed: int) -> None:
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.quick("100", "101", "102", "103", "104", "105")
 @pytest.mark.parametrize("seed", range(100, 112))
 def test_rooms_together_have_the_heat_of_all_void(seed: int) -> None:
     """With one condition for all, names of rooms change nothing but how the heat is booked."""

@@ -140,6 +140,7 @@ def test_swing_of_the_day_fades_and_lags_in_the_wall(tmp_path: Path) -> None:
     assert lag[1] - lag[0] == pytest.approx(24.0 / (2.0 * math.pi), rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["euler", pytest.param("auto", marks=pytest.mark.slow)])
 def test_a_wall_loses_the_heat_of_a_year_that_its_comment_says(tmp_path: Path, method: str) -> None:
     """21.2 kWh/m² through the inner surface: U times the mean difference, as if the year were steady."""
@@ -255,6 +256,7 @@ def test_a_circuit_board_spreads_its_heat_in_copper(tmp_path: Path) -> None:
     assert without["corner of the board"][0] - ZERO_CELSIUS == pytest.approx(28.7, abs=1.0)
 
 
+@pytest.mark.slow
 def test_busbars_pass_an_overload(tmp_path: Path) -> None:
     """With cells of 5 mm; and painting the second bar too cools the neck."""
     coarse = ("output.figures=false", "domain.cells=[60, 12, 20]", "time.method=implicit")

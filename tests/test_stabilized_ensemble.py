@@ -121,6 +121,7 @@ def test_runs_that_fail_drop_out_and_the_others_go_on(tmp_path: Path, monkeypatc
     assert ended[0] is ended[4] is None
 
 
+@pytest.mark.slow
 def test_interrupted_all_save_checkpoints_and_go_on_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +169,7 @@ def test_all_members_try_a_step_in_each_round(tmp_path: Path, monkeypatch: pytes
     assert sum(rounds) == sum(tries)
 
 
+@pytest.mark.slow
 def test_the_clock_is_checked_for_each_run_although_rows_are_due_in_every_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 import runs
 from bodies import EVERYTHING, WALL
 from conftest import Simulate
-from covering import SLOW
+from covering import SLOW, mostly_slow
 from exact import HELD_STEP, PERIODIC, PUBLISHED, QUENCHED_BLOCK, SLABS, ExactSolution, convection, flux, held
 from numpy.typing import NDArray
 
@@ -171,7 +171,10 @@ CASES = {
 IN_FLOAT32 = ("held", "radiation", "anisotropic", "varying", "latent heat", "jumps of a flux", "everything")
 
 
-@pytest.mark.parametrize("case", CASES)
+# Those in which the terms of several others come together are slow.
+@pytest.mark.parametrize(
+    "case", mostly_slow(CASES, *(case for case in CASES if case not in ("ball", "varying", "wave")))
+)
 def test_the_error_is_of_the_size_of_the_tolerance(tmp_path: Path, case: str) -> None:
     """At the end in every cell, and in every row of the probes, interpolated between the ends of steps.
 

@@ -22,6 +22,11 @@ from heatsim.verification.exact import held_series
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 QUICK = "order_held"
+# Other tests have their physics.
+LONG = (
+    *("flux_within_cells", "room_through_a_day", "moving_beam", "absorbed_beam", "counterflow", "cooled_sphere"),
+    *("iso_10211_3", "iso_10211_4"),
+)
 KEYS = {
     *("name", "source", "scenario", "reference", "computed", "error", "tolerance", "order", "least_order", "passed"),
     *("failure", "device", "kernel", "precision", "cells", "steps", "seconds", "method", "step_tolerance", "stages"),
@@ -48,13 +53,17 @@ def change(monkeypatch: pytest.MonkeyPatch, name: str, **attributes: object) -> 
     monkeypatch.setattr(verification, "CASES", changed)
 
 
-def test_every_case_is_right(empty_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_every_case_is_right(whole: bool, empty_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that take longer than all others together are among all."""
+    cases = [case for case in CASES if whole or case.name not in LONG]
+    words = [] if whole else [case.name for case in cases]
     report = empty_folder / "report.json"
-    assert main(["verify", "--device", "cpu", "--json", str(report)]) == 0, capsys.readouterr().out
+    assert main(["verify", *words, "--device", "cpu", "--json", str(report)]) == 0, capsys.readouterr().out
     found = json.loads(report.read_text(encoding="utf-8"))["verdicts"]
-    assert [of_case["name"] for of_case in found if not of_case["end_state"]] == [case.name for case in CASES]
+    assert [of_case["name"] for of_case in found if not of_case["end_state"]] == [case.name for case in cases]
     ends = [of_case["name"] for of_case in found if of_case["end_state"]]
-    assert ends == [case.name for case in CASES if isinstance(case.end, EndState)]
+    assert ends == [case.name for case in cases if isinstance(case.end, EndState)]
     for of_case in found:
         assert set(of_case) == KEYS
         assert of_case["passed"]
@@ -63,9 +72,9 @@ def test_every_case_is_right(empty_folder: Path, capsys: pytest.CaptureFixture[s
     out = capsys.readouterr().out
     table, said = out.split(" passed in ")
     assert all(len(line) <= 80 for line in table.splitlines())
-    assert "No end state, because the beam moves: moving_beam" in said
-    assert out.count(" pass") == len(CASES) + len(ends) + 1
-    for case in CASES:
+    assert ("No end state, because the beam moves: moving_beam" in said) == whole
+    assert out.count(" pass") == len(cases) + len(ends) + 1
+    for case in cases:
         assert re.search(rf"^ {case.name} .* pass", out, re.MULTILINE)
         assert all(len(word) <= 11 for word in case.source.split())
     assert [path.name for path in empty_folder.iterdir()] == ["report.json"]
@@ -160,6 +169,7 @@ def held_cube_in_space(n: int) -> float:
     return float(100.0 * np.abs(np.subtract(*cubes)).max())
 
 
+@pytest.mark.slow
 def test_cases_that_only_euler_answers_are_left_out_with_the_reason(
     empty_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -149,6 +149,7 @@ def test_void_has_no_error(here: Path) -> None:
         assert errors[-1] < 1e-3 * found.range
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_tolerance")
 def test_a_slow_method_is_left_out(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "lumped.toml", "--methods", "--patience", "0"]) == 0

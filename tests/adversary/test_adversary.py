@@ -11,7 +11,7 @@ from adversary.semi_discrete import Body, solve
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 # In CI not those that take long, and none of which the error is far below the tolerance.
-IN_CI, ONCE = [seed for seed in range(26) if seed not in (5, 6, 13, 14, 18, 22, 23)], 10_000
+IN_CI, ONCE = [seed for seed in range(26) if seed not in (0, 5, 6, 13, 14, 15, 18, 22, 23)], 10_000
 
 
 def all_within_the_tolerance(seeds: Iterable[int]) -> None:

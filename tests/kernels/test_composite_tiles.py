@@ -71,6 +71,7 @@ THIN = ((11, 1, 9), (1, 11, 9), (1, 1, 33), (1, 33, 1), (33, 1, 1), (1, 1, 1), (
 OF_THIN = pairwise(THIN, WRAPS, VARIANTS)
 
 
+@pytest.mark.quick("cells0", "cells2", "cells5")
 @pytest.mark.parametrize("cells", THIN)
 def test_axes_with_one_cell_do_not_show(cells: tuple[int, int, int]) -> None:
     """The ring has them as its last axes."""

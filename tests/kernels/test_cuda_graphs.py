@@ -58,6 +58,7 @@ def test_recorded_runs_give_the_same_bits(
     assert whole_run(tmp_path / "single", *overrides) == recorded
 
 
+@pytest.mark.slow
 def test_every_kernel_runs_a_scenario_to_the_same_bits(some_gpu: str, tmp_path: Path) -> None:
     first, *others = [whole_run(tmp_path / kernel, f"solver.kernel={kernel}") for kernel in KERNELS]
     assert all(other == first for other in others)

@@ -174,6 +174,7 @@ def test_sweeps_of_three_steps_give_the_same_bits(some_gpu: Device) -> None:
             result.assert_same_bits(alone(some_gpu, CUDA[0], case, variant))
 
 
+@pytest.mark.slow
 def test_sweeps_of_three_steps_in_the_highest_tiles_keep_the_heat_through_each_row_of_a_face(some_gpu: Device) -> None:
     """A tile of 8 patches in x has 144 rows, and as many beside either of its faces in x."""
     spec = in_three_steps(next(spec for spec in CUDA if spec.name == "temporal"))
@@ -202,6 +203,7 @@ def test_more_members_than_the_hardware_has_blocks(
             result.assert_same_bits(its)
 
 
+@pytest.mark.quick("host-spec0", "host-spec2")
 @pytest.mark.parametrize("spec", [spec for spec in CUDA if spec.name in ("streamed", "temporal", "boxed")])
 def test_steps_that_are_alike_are_told_once(some_gpu: Device, spec: KernelSpec) -> None:
     """Members with constant faces beside one whose faces vary."""

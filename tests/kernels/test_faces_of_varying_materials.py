@@ -69,6 +69,7 @@ def exact_temperature(potential: NDArray[np.float64]) -> NDArray[np.float64]:
     return 300.0 + (np.sqrt(1.0 + 2.0 * B * potential) - 1.0) / B
 
 
+@pytest.mark.quick("numba", "streamed-host", "temporal-host")
 @pytest.mark.parametrize(("spec", "execute"), EXECUTIONS)
 def test_a_face_held_from_the_start_is_of_second_order(spec: KernelSpec, execute: Executor) -> None:
     """The field jumps by 300 K at the face, over which k grows by a factor of 2.5."""

@@ -138,6 +138,7 @@ def test_cpu_kernels_give_the_same_bits(precision: str) -> None:
         other.assert_same_bits(first)
 
 
+@pytest.mark.quick("numpy", "numba", "naive-host", "streamed-host")
 @EVERY_EXECUTION
 def test_a_factor_is_the_length_of_the_step(spec: KernelSpec, execute: Executor) -> None:
     """Tables for another step and a factor that makes up for it: the same steps but for rounding.

@@ -90,6 +90,7 @@ def test_every_sweep_does_what_the_cpu_s_does(
     check(xp, sweeps, shape, factors)
 
 
+@pytest.mark.slow
 def test_links_in_float64(where: tuple[Any, LevelSweeps]) -> None:
     """The sweeps that look at links and right-hand sides; the rest is of float32 alone."""
     xp, sweeps = where

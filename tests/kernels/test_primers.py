@@ -40,6 +40,7 @@ def test_every_kernel_gives_the_bits_of_numpy(
         assert where_cuda.to_host(source).tobytes() == values.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", mostly_slow(["float32", "float64"], "float64"))
 def test_the_cpu_gives_the_same_bits(precision: str) -> None:
     line, image = random((2500,), precision), random((33, 131), precision)

@@ -114,6 +114,15 @@ def is_right(result: tuple[NDArray[Any], ...], grid: Grid = GRID, members: bool 
     return all(np.array_equal(array, wanted) for array, wanted in zip(result, expected, strict=True))
 
 
+@pytest.mark.quick(
+    "temporal-forward",
+    "temporal-reverse",
+    "streamed-forward",
+    "streamed-reverse",
+    "bricked-forward",
+    "resident-forward",
+    "boxed-reverse",
+)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("spec", LADDER, ids=lambda spec: spec.name)
 def test_the_bits_do_not_depend_on_who_runs_first(spec: KernelSpec, order: Order) -> None:

@@ -125,6 +125,7 @@ threshold = { air = "20 degC", humidity = 0.75 }
 LIGHT = 0.25 / (0.1 + 0.4 + 0.25)  # U·R_si
 
 
+@pytest.mark.quick("2 h-0.002", "1 h-0.0001")
 @pytest.mark.parametrize(("period", "part"), [("2 h", 2e-3), ("1 h", 1e-4), ("15 min", 1e-5)])
 def test_the_time_below_the_dew_point_hardly_depends_on_rows(period: str, part: float, tmp_path: Path) -> None:
     """Errors in parts of the period: those of straight lines between rows of an hour would be 2e-3."""

@@ -141,6 +141,7 @@ def test_a_gpu_finds_the_cells_of_the_records_of_a_row_without_a_second_wait(
     assert len(gpu.HostStream.graphs) == 1
 
 
+@pytest.mark.quick("composite")
 @pytest.mark.parametrize("text", [runs.TEXT, bodies.EVERYTHING], ids=["one material", "composite"])
 def test_a_gpu_waits_once_for_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """After one wait the host has all data that the observers of a row read, if it reads the row at once."""

@@ -207,6 +207,7 @@ def test_errors_of_heat_that_spreads_along_a_layer_fall_with_the_square_of_the_c
     assert (means[0] - means[1]) / (means[1] - means[2]) == pytest.approx(4.0, abs=0.1)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("face", ["z_min", "z_max"])
 @pytest.mark.parametrize("inner", [0.0, INNER])
 @pytest.mark.parametrize("depth", [None, 2e-3])

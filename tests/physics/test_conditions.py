@@ -40,6 +40,7 @@ def balance_by_bisection(
     return (low + high) / 2
 
 
+@pytest.mark.quick("float32")
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_newtons_steps_reach_rounding_from_anywhere(precision: str) -> None:
     """Jumps from 1 to 4,000 K, good and bad conductors, with and without film and flux."""

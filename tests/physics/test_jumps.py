@@ -148,6 +148,7 @@ def test_jumps_of_heat_that_cannot_matter_are_left_out():
     assert jumps(face, tolerance=1.1).times.tolist() == list(range(1, 10))
 
 
+@pytest.mark.slow
 def test_weather_of_a_year_and_an_unreadable_oscillation():
     """A table of 8,760 hours takes no time; 10⁷ jumps are refused, with the key and what to do."""
     hours = np.arange(8761)

@@ -248,6 +248,7 @@ MIXED = (
 )
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("method", "precision"),
     mostly_slow(

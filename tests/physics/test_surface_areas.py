@@ -29,6 +29,7 @@ def voxels(of: HeatProblem, *between: str) -> float:
     return float(cell_faces.voxel_areas(materials.grid, faces).sum())
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("centre", [(0.5, 0.5, 0.5), OFF])
 @pytest.mark.parametrize("cells", [3, 15, 60])
 def test_a_sphere_has_its_area(cells: int, centre: tuple[float, ...]) -> None:

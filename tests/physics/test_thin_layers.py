@@ -114,6 +114,7 @@ def test_resistances_across_are_in_series(tmp_path: Path, axis: int, place: floa
     assert probes == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("axes", ["xy", "yx", "xz", "zx", "yz", "zy"])
 @pytest.mark.parametrize(
     ("first", "last"),

@@ -46,6 +46,7 @@ def test_a_sphere_has_its_area_and_not_that_of_its_voxels(cells: tuple[int, int,
     assert true == pytest.approx(4.0 * pi * radius**2, rel=0.02)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("slope", "other", "layers"),
     # Cubes, and cells of half the height.

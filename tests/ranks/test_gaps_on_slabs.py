@@ -14,7 +14,7 @@ from heatsim.physics.cells.cell_heat import GAPS
 TEXTS = {"constant": AROUND.format(steel="40.0"), "varying": AROUND.format(steel=VARYING)}
 
 
-@pytest.mark.quick("stabilized-varying", "euler-constant")
+@pytest.mark.quick("stabilized-varying")
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("method", ["euler", "stabilized"])
 def test_explicit_methods(text: str, method: str) -> None:

@@ -107,6 +107,9 @@ def test_only_errors_of_the_last_pass_count(monkeypatch: pytest.MonkeyPatch) -> 
         rehearse(2, too_large, nothing)
 
 
+@pytest.mark.quick(
+    "power_module-3-overrides0", "cube-3-overrides5", "laser_track-2-overrides4", "periodic_cosine-2-overrides6"
+)
 @pytest.mark.parametrize(
     ("name", "ranks", "overrides"),
     [

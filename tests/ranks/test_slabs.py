@@ -48,6 +48,7 @@ def bundled(name: str, *more: str) -> HeatProblem:
     return HeatProblem.from_scenario(load(SCENARIOS / f"{name}.toml", overrides))
 
 
+@pytest.mark.quick("power_module", "house_wall", "melting_block", "laser_track", "cube")
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled_scenarios(name: str) -> None:
     same(bundled(name), 2)

@@ -47,6 +47,7 @@ def test_one_material(
     same(problem_of(LINEAR, solver=solver, **faces), ranks)
 
 
+@pytest.mark.quick("host-temporal-around")
 @pytest.mark.parametrize(
     ("kernel", "name"),
     mostly_slow(product(("naive", "temporal"), TEXTS), ("naive", "everything"), ("temporal", "around")),

@@ -205,6 +205,7 @@ def both_ways(folder: Path, content: str, keys: str, monkeypatch: pytest.MonkeyP
     return found
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("unit", ["K", "degC", "mK", "degF"])
 @pytest.mark.parametrize("kind", LONG_FILES)
 def test_long_files_give_the_bits_of_short_ones(

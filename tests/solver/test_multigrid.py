@@ -282,6 +282,7 @@ def test_work_for_a_cube_does_not_grow_with_its_cells(n: int, film: float) -> No
     assert counted(links_of(k, (d, d, d)), ground, b).applications <= 45.0
 
 
+@pytest.mark.quick("spacing1-120.0")
 @pytest.mark.parametrize(
     ("spacing", "most"), [((1e-3, 1e-3, 1e-3), 120.0), ((1e-3, 1e-3, 1e-2), 120.0), ((1e-3, 1e-3, 1e-4), 170.0)]
 )

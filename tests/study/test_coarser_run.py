@@ -88,6 +88,7 @@ def values_of(folder: Path) -> dict[str, dict[str, Any]]:
     return {value["name"]: value for value in errors_of(folder)["values"]}
 
 
+@pytest.mark.quick("euler", "steady")
 @pytest.mark.parametrize("method", ["euler", "stabilized", "steady"])
 def test_errors_are_the_differences_to_a_run_on_the_coarser_grid(tmp_path: Path, method: str) -> None:
     time = PLATE["time"] if method != "steady" else {}

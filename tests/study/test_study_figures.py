@@ -73,6 +73,7 @@ def shown(at: Path, definition: Definition, rows: list[Row]) -> str:
     return capture.get()
 
 
+@pytest.mark.slow
 def test_a_grid_of_two_parameters_has_lines_and_maps(tmp_path: Path, grid_study: tuple[Definition, list[Row]]) -> None:
     definition, rows = grid_study
     # A response that is missing in one run leaves a gap; one that is missing in all runs is not drawn.
@@ -110,6 +111,7 @@ def test_the_processes_beside_a_study_draw_its_pictures(
     assert {path.name: path.read_bytes() for path in figures.iterdir()} == drawn
 
 
+@pytest.mark.slow
 def test_many_drawn_runs_are_points_and_their_spans(tmp_path: Path) -> None:
     definition, rows = finished(tmp_path, RANGES)
     assert names(draw(tmp_path, definition, rows)) == ["response_1_at_the_end.png", "curves_1_middle.png"]
@@ -257,6 +259,7 @@ method = "grid"
         assert "library:" not in drawn
 
 
+@pytest.mark.slow
 def test_a_steady_study_has_no_curves(tmp_path: Path, grid_study: tuple[Definition, list[Row]]) -> None:
     definition, rows = grid_study
     for row in rows:
@@ -293,6 +296,7 @@ def test_the_report_has_all_responses_and_curves_with_units(
     assert text.count("data:image/png;base64,") == len(list((tmp_path / "figures").iterdir()))
 
 
+@pytest.mark.slow
 def test_a_study_is_rendered_again_in_other_formats(
     tmp_path: Path, grid_study: tuple[Definition, list[Row]], capsys: pytest.CaptureFixture[str]
 ) -> None:

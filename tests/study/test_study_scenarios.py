@@ -53,6 +53,7 @@ def test_fins_end_at_the_temperatures_of_the_book(tmp_path: Path) -> None:
         assert (reached is not None) == (foot > 35.0)
 
 
+@pytest.mark.slow
 def test_the_quench_follows_the_oil(tmp_path: Path) -> None:
     few = [*QUICK, "study.samples=6", "domain.cells=[8, 8, 8]"]
     table = heatsim.Study.from_scenario(

@@ -54,6 +54,7 @@ def test_temperatures_are_in_the_unit_and_times_and_runs_are_the_same(tmp_path: 
         assert row == pytest.approx(expected, rel=1e-14)
 
 
+@pytest.mark.slow
 def test_every_header_of_a_number_has_its_unit(tmp_path: Path) -> None:
     results(tmp_path, "output.temperature=degF")
     with open(tmp_path / "out" / "results.csv", encoding="utf-8", newline="") as lines:

@@ -66,6 +66,7 @@ def test_a_trial_is_done_once_and_not_at_each_kink() -> None:
     assert rates == some.work.steps + some.work.rejected + 4
 
 
+@pytest.mark.quick("2", "60")
 @pytest.mark.parametrize("hours", [0, 1, 2, 60])
 def test_a_restart_at_a_kink_gives_the_same_bits(hours: int) -> None:
     whole, first = method(0.1), method(0.1)

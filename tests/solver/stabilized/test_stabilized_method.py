@@ -182,6 +182,7 @@ def test_the_ledger_closes_at_the_ends_of_steps_and_between(dtype: str, allowed:
     assert method.work.rejected >= 1
 
 
+@pytest.mark.slow
 def test_rows_between_are_as_exact_as_those_at_the_ends_of_steps() -> None:
     tolerance, end = 0.1, 30.0
     method = method_for(CUBE, 80.0, tolerance)

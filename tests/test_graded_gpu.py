@@ -72,6 +72,8 @@ def test_a_kernel_for_equal_cells_is_refused(kernel: str) -> None:
 
 def test_runs_on_graded_grids_do_not_step_together() -> None:
     document = with_kernel(GradedBody(3).document, "auto", 1.0, "euler")
-    assert not fits_ensemble(Simulation.from_dict(document, in_memory=True).plan)
+    plan = Simulation.from_dict(document, in_memory=True).plan
+    assert not fits_ensemble(plan.problem, plan.device.backend)
     equal = {**document, "domain": {"size": [1.0, 1.0, 1.0], "cells": [4, 4, 4], "material": "one"}}
-    assert fits_ensemble(Simulation.from_dict(equal, in_memory=True).plan)
+    plan = Simulation.from_dict(equal, in_memory=True).plan
+    assert fits_ensemble(plan.problem, plan.device.backend)

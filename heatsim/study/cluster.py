@@ -29,7 +29,7 @@ from heatsim.study.cluster_connection import SECONDS_TO_CONNECT, connected
 from heatsim.study.cluster_worker import BoundWorker, bound_worker, full_version, run_task, topic
 from heatsim.study.columns import DONE, FAILED
 from heatsim.study.groups import RunsLeft
-from heatsim.study.workers import Event
+from heatsim.study.progress import Event
 
 _TICK = 0.1
 _SECONDS_BETWEEN_LOOKS = 1.0

@@ -33,8 +33,8 @@ def run_task(study: str, numbers: list[int], token: str, requested: str) -> None
     with _ONE_GROUP_AT_A_TIME:
         bind_device(requested)
         look()
-        for outcome in run_group(Path(study), numbers, report, stop):
-            worker.log_event(topic(token), asdict(outcome))
+        for event in run_group(Path(study), numbers, report, stop):
+            worker.log_event(topic(token), asdict(event))
 
 
 def topic(token: str) -> str:

@@ -18,10 +18,10 @@ from heatsim.study.columns import FAILED
 from heatsim.study.early_workers import EarlyWorkers
 from heatsim.study.folder import run_folders, run_path
 from heatsim.study.groups import RunsLeft, make_groups
-from heatsim.study.progress import StudyProgress
+from heatsim.study.progress import Event, StudyProgress
 from heatsim.study.results import Results
 from heatsim.study.worker_processes import Shares
-from heatsim.study.workers import Event, LocalWorkers
+from heatsim.study.workers import LocalWorkers
 
 _SECONDS_BETWEEN_TABLES = 10.0
 

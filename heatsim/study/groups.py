@@ -5,7 +5,6 @@ from itertools import accumulate
 from math import ceil
 
 from heatsim.physics.problem import HeatProblem
-from heatsim.run.plan import Plan
 from heatsim.solver import device_bytes
 from heatsim.solver.kernels.kernel_arguments import variant_of
 
@@ -41,16 +40,12 @@ def ensemble_key(problem: HeatProblem) -> EnsembleKey:
     )
 
 
-def fits_ensemble(plan: Plan) -> bool:
+def fits_ensemble(problem: HeatProblem, backend: str) -> bool:
     """Whether a run can be part of an ensemble.
 
     On a GPU all runs with Euler's method can, and linear problems with stabilized steps, if all cells are equal and
     there are no nodes.
     """
-    return _together(plan.problem, plan.device.backend)
-
-
-def _together(problem: HeatProblem, backend: str) -> bool:
     methods = _METHODS if problem.linear else _METHODS_OF_BODIES
     alike = problem.grid.uniform and problem.boundary.network is None
     return backend == "cuda" and alike and problem.scenario.time.method in methods
@@ -85,7 +80,7 @@ def make_groups(
     for numbers in _alike(problems, wanted):
         first = problems[numbers[0]]
         fitting = _fitting(first, free_memory)
-        if _together(first, backend):
+        if fits_ensemble(first, backend):
             sizes = _equal(len(numbers), workers, fitting)
         elif backend == "cuda":
             sizes = [1] * len(numbers)
@@ -120,7 +115,7 @@ class RunsLeft:
         """The numbers of the next group, for one of ``workers`` workers. There must be runs left."""
         kind = min(self._kinds)
         first, share = self._problems[kind[0]], ceil(len(self) / (_SHARES_A_WORKER * workers))
-        if _together(first, self._backend):
+        if fits_ensemble(first, self._backend):
             size = min(max(share, _FEWEST_TOGETHER), _fitting(first, self._free_memory))
         else:
             size = 1 if self._backend == "cuda" else share

@@ -1,13 +1,31 @@
-"""The progress of a study: a bar on a terminal, else a line every few seconds."""
+"""The progress of a study, from the events of its runs: a bar on a terminal, else a line every few seconds."""
 
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from heatsim.counts import TimeLeft, counted
 
 _SECONDS_BETWEEN_LINES = 5.0
+
+
+@dataclass(frozen=True)
+class Event:
+    """The progress of a run, or its end.
+
+    Attributes:
+        number: the run.
+        step: the number of steps so far; None at the end.
+        status: "done" or "failed" at the end, else "".
+        message: the reason of a failure.
+    """
+
+    number: int
+    step: int | None = None
+    status: str = ""
+    message: str = ""
 
 
 class StudyProgress:

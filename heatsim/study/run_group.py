@@ -1,13 +1,12 @@
 """Running a group of runs in this process, as a worker does.
 
-All results are in the folders of the runs; the outcomes only report progress. A run with a checkpoint is resumed and a
+All results are in the folders of the runs; the events only report progress. A run with a checkpoint is resumed and a
 finished run is skipped, so a group can be run again at any time.
 """
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from heatsim import garbage
@@ -23,6 +22,7 @@ from heatsim.study import folder as study_folder
 from heatsim.study.columns import DONE, FAILED
 from heatsim.study.definition import Definition
 from heatsim.study.groups import EnsembleKey, ensemble_key, fits_ensemble
+from heatsim.study.progress import Event
 
 SECONDS_BETWEEN_REPORTS = 0.25
 
@@ -32,23 +32,8 @@ _FAILURES = (HeatsimError, MemoryError, OSError, ArithmeticError, ValueError, Lo
 Report = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a run ended.
-
-    Attributes:
-        number: the run.
-        status: "done" or "failed".
-        message: the reason of a failure.
-    """
-
-    number: int
-    status: str
-    message: str = ""
-
-
-def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -> Iterator[Outcome]:
-    """Run a group, and yield the outcome of each run when it ends; end early once ``stop`` is requested.
+def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -> Iterator[Event]:
+    """Run a group, and yield an event for each run when it ends; end early once ``stop`` is requested.
 
     On a GPU, runs that can form an ensemble advance together, those of each method by themselves. Other runs, and all
     runs on a CPU, run one after the other: a CPU is fastest when one field has the caches for itself.
@@ -70,14 +55,14 @@ def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -
             study_folder.wait_until_free(folder)
             if study_folder.is_done(folder):
                 study_folder.forget_failure(folder)
-                yield Outcome(number, DONE)
+                yield Event(number, None, DONE)
                 continue
             simulation = _open(definition, folder, number, last)
             last = simulation.plan.problem
         except _FAILURES as error:
             yield _failed(folder, number, error)
             continue
-        if len(numbers) > 1 and fits_ensemble(simulation.plan):
+        if len(numbers) > 1 and fits_ensemble(simulation.plan.problem, simulation.plan.device.backend):
             alike.setdefault(ensemble_key(simulation.plan.problem), {})[number] = simulation
             continue
         try:
@@ -90,7 +75,7 @@ def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -
             yield _failed(folder, number, error)
         else:
             study_folder.forget_failure(folder)
-            yield Outcome(number, DONE)
+            yield Event(number, None, DONE)
         del simulation
         garbage.search_now()
     while alike:
@@ -98,7 +83,7 @@ def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -
         garbage.search_now()
 
 
-def _run_together(ensemble: Mapping[int, Simulation], report: Report, stop: Stop) -> Iterator[Outcome]:
+def _run_together(ensemble: Mapping[int, Simulation], report: Report, stop: Stop) -> Iterator[Event]:
     numbers = list(ensemble)
     for number, simulation in ensemble.items():
         report(number, simulation.step)
@@ -108,20 +93,20 @@ def _run_together(ensemble: Mapping[int, Simulation], report: Report, stop: Stop
         folder = ensemble[number].folder
         if ended.error is None:
             study_folder.forget_failure(folder)
-            yield Outcome(number, DONE)
+            yield Event(number, None, DONE)
         elif not isinstance(ended.error, Interrupted):
             if not isinstance(ended.error, _FAILURES):
                 raise ended.error
             yield _failed(folder, number, ended.error)
 
 
-def _failed(folder: Path, number: int, error: Exception) -> Outcome:
+def _failed(folder: Path, number: int, error: Exception) -> Event:
     message = str(error) if isinstance(error, HeatsimError) else f"{type(error).__name__}: {error}"
     # A numerical failure would happen again; a full disk may have space next time.
     again = not isinstance(error, NotFiniteError | ScenarioError)
     with suppress(StorageError, OSError):
         study_folder.write_failure(folder, message, again=again)
-    return Outcome(number, FAILED, message)
+    return Event(number, None, FAILED, message)
 
 
 def _open(definition: Definition, folder: Path, number: int, like: HeatProblem | None) -> Simulation:

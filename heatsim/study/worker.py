@@ -55,8 +55,8 @@ def main(study: Path, requested: str) -> None:
     gc.freeze()  # modules stay: searches after each run need not look at them
     say(ready=True)
     while not stop.requested and (numbers := groups.get()) is not None:
-        for outcome in run_group(study, numbers, lambda run, step: say(run=run, step=step), stop):
-            say(run=outcome.number, status=outcome.status, message=outcome.message)
+        for event in run_group(study, numbers, lambda run, step: say(run=run, step=step), stop):
+            say(run=event.number, status=event.status, message=event.message)
         if not stop.requested:
             say(idle=True)
     out.close()

@@ -9,36 +9,19 @@ import queue
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from heatsim.errors import RunError, StorageError
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import FAILED
+from heatsim.study.progress import Event
 from heatsim.study.worker_processes import WorkerProcess, WorkerProcesses, end
 
 _TICK = 0.1
 # Deaths at the same step of a run, and starts that fail, after which the run or the study fails.
 _MOST_DEATHS = 5
 _MOST_FAILED_STARTS = 3
-
-
-@dataclass(frozen=True)
-class Event:
-    """The progress of a run, or its end.
-
-    Attributes:
-        number: the run.
-        step: the number of steps so far; None at the end.
-        status: "done" or "failed" at the end, else "".
-        message: the reason of a failure.
-    """
-
-    number: int
-    step: int | None = None
-    status: str = ""
-    message: str = ""
 
 
 class LocalWorkers:

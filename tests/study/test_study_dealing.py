@@ -22,7 +22,7 @@ from heatsim.study.cluster_worker import BoundWorker, full_version
 from heatsim.study.definition import read
 from heatsim.study.dispatch import Dispatch
 from heatsim.study.groups import RunsLeft
-from heatsim.study.workers import Event
+from heatsim.study.progress import Event
 
 FREE = 1 << 30
 

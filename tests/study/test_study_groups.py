@@ -7,7 +7,6 @@ import study_text
 from cuda_host import gpu
 
 from heatsim import device
-from heatsim.run.plan import Plan
 from heatsim.study.definition import read
 from heatsim.study.groups import RunsLeft, fits_ensemble, make_groups, run_bytes
 from heatsim.study.worker_processes import default_workers
@@ -60,7 +59,7 @@ def test_runs_that_step_by_sweeps_form_ensembles_of_one_method(tmp_path: Path, m
     monkeypatch.setattr(device, "choose", lambda wanted: gpu.host_device())
     methods = PARAMETERS + '"time.method" = ["euler", "stabilized", "implicit", "steady"]\n"solver.kernel" = ["auto"]\n'
     _, problems = read(study_text.write(tmp_path, methods))
-    fitting = {problem.scenario.time.method: fits_ensemble(Plan.of(problem)) for problem in problems.values()}
+    fitting = {problem.scenario.time.method: fits_ensemble(problem, "cuda") for problem in problems.values()}
     assert fitting == {"euler": True, "stabilized": True, "implicit": False, "steady": False}
     groups = make_groups(problems, problems, "cuda", 1 << 30, 1)
     methods_of_groups = [{problems[number].scenario.time.method for number in group} for group in groups]

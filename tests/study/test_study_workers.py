@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from heatsim.study import folder as study_folder
+from heatsim.study.progress import Event
 from heatsim.study.worker_processes import Shares, WorkerProcesses
-from heatsim.study.workers import Event, LocalWorkers
+from heatsim.study.workers import LocalWorkers
 
 # Has the protocol of a worker. Completes all runs but 2, which kills it, at the next step in the file "steps".
 WORKER = """

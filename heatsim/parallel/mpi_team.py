@@ -59,7 +59,7 @@ class MpiTeam(Team):
         processes = self.gathered(Process.this())
         self.host = processes[self.rank].host
         here = [rank for rank, process in enumerate(processes) if process.host == self.host]
-        self.local_rank, self.local_size = here.index(self.rank), len(here)
+        self.local_rank = here.index(self.rank)
         self.cores = cores_of(self.rank, processes)
         if self.cores:
             self._polling = _POLLING

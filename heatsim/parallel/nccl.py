@@ -16,6 +16,7 @@ from typing import Any
 from heatsim.device import Device
 from heatsim.errors import DeviceError
 from heatsim.parallel.exchange_events import ExchangeEvents
+from heatsim.parallel.peer_copies import PeerCopies
 from heatsim.parallel.team import ExchangeProgress
 
 # A line of the log: Channel 00/0 : 33[1] -> 40[0] [send] via NET/IB/3/GDRDMA
@@ -32,14 +33,26 @@ class NcclExchange:
         nccl: CuPy's module for NCCL.
         communicator: the NCCL communicator of the team.
         device: the GPU of this rank.
+
+    Attributes:
+        name: in messages: NCCL, with the connections that it uses.
+        copies: copies to neighbours that overlap with kernels; None if this rank has no neighbour that they reach.
+        copying: whether any rank has such copies.
     """
+
+    name = "NCCL"
+    copies: PeerCopies | None = None
+    copying = False
 
     def __init__(self, nccl: Any, communicator: Any, device: Device) -> None:
         self._nccl, self._communicator, self._device = nccl, communicator, device
         self._events = ExchangeEvents(device)
 
     def exchange(self, sent: Sequence[Any], received: Sequence[Any]) -> None:
-        """Queue all parcels as one group. NCCL matches parcels by their order, so they are sorted by mark."""
+        """Queue all parcels as one group; the call may return before the exchange ends. Collective.
+
+        NCCL matches parcels by their order, so they are sorted by mark.
+        """
         stream, byte = self._device.xp.cuda.get_current_stream().ptr, self._nccl.NCCL_INT8
         with self._events.around():
             self._nccl.groupStart()

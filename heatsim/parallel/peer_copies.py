@@ -20,7 +20,7 @@ from typing import Any
 
 from heatsim.device import Device
 from heatsim.parallel.exchange_events import ExchangeEvents
-from heatsim.parallel.peer_memory import CudaPeerMemory, Offer, PeerMemory
+from heatsim.parallel.peer_memory import Offer, PeerMemory
 from heatsim.parallel.team import Team
 
 PEER_COPIES = "peer-to-peer copies"  # the name in messages
@@ -173,7 +173,7 @@ def connect_peers(team: Team, device: Device, neighbours: Mapping[int, int]) -> 
     # Drivers, containers and the settings of clusters may refuse any of these calls, with errors of several types.
     with suppress(Exception):
         if os.environ.get(_OFF, "0") == "0":
-            memory = peer_memory(device)
+            memory = PeerMemory(device.xp)
             here = memory.allocate(_SIGNALS)
             offer = memory.offer(here)
     known, opened = team.gathered((socket.gethostname(), offer)), dict[int, int]()
@@ -212,12 +212,3 @@ def _is_greeted(memory: PeerMemory, peer: int, here: int, side: int) -> bool:
         return False
     memory.wait(places[0], 1 + peer)
     return memory.read(places[0]) == 1 + peer
-
-
-def peer_memory(device: Device) -> PeerMemory:
-    """CUDA's calls for memory that processes share.
-
-    Raises:
-        OSError, AttributeError: the driver does not offer them.
-    """
-    return CudaPeerMemory(device.xp)

@@ -5,7 +5,7 @@ and kernels run at the same time. NCCL uses kernels, which would wait for the ke
 """
 
 import ctypes
-from typing import Any, Protocol
+from typing import Any
 
 _ANY_MEMORY = 4  # cudaMemcpyDefault: CUDA finds the direction from the addresses
 _AT_LEAST = 0  # CU_STREAM_WAIT_VALUE_GEQ: until (int32)(number in memory − value) ≥ 0
@@ -17,36 +17,8 @@ _BLOCK = 2 << 20
 Offer = tuple[bytes, int]
 
 
-class PeerMemory(Protocol):
-    """CUDA's calls for memory that processes share. Copies, waits and writes are queued on the current stream."""
-
-    def allocate(self, count: int) -> int:
-        """Allocate ``count`` bytes of value 0, and return the address."""
-
-    def offer(self, address: int) -> Offer:
-        """What another process needs to open the memory at an address."""
-
-    def open(self, handle: bytes) -> int:
-        """Open an allocation of another process, and return its address in this process."""
-
-    def close(self, address: int) -> None:
-        """Close an allocation of another process, with the address from :meth:`open`."""
-
-    def copy(self, target: int, source: int, count: int) -> None:
-        """Copy bytes."""
-
-    def write(self, address: int, number: int) -> None:
-        """Write a 32-bit number, after all copies queued before."""
-
-    def wait(self, address: int, number: int) -> None:
-        """Let the stream wait until the 32-bit number at an address is ``number`` or more."""
-
-    def read(self, address: int) -> int:
-        """The 32-bit number at an address, after all queued work."""
-
-
-class CudaPeerMemory:
-    """Memory that GPUs share through the CUDA driver.
+class PeerMemory:
+    """Memory that GPUs share through the CUDA driver. Copies, waits and writes are queued on the current stream.
 
     Args:
         xp: CuPy.
@@ -98,7 +70,7 @@ class CudaPeerMemory:
         self._cuda.runtime.memcpyAsync(target, source, count, _ANY_MEMORY, self._stream)
 
     def write(self, address: int, number: int) -> None:
-        """Queue a write of a number, after all copies queued before."""
+        """Queue a write of a 32-bit number, after all copies queued before."""
         self._check(self._write(self._stream, address, number % _WORD, 0))
 
     def wait(self, address: int, number: int) -> None:

@@ -52,7 +52,6 @@ class Team:
         rank: the number of this process, from 0.
         size: the number of ranks.
         local_rank: its number among the ranks of this machine, from 0.
-        local_size: the number of ranks on this machine.
         host: the name of this machine; set only if there are several ranks.
         cores: the number of CPU cores for this rank; 0 if more ranks than cores share its cores. Set only if there are
             several ranks.
@@ -61,7 +60,6 @@ class Team:
     rank = 0
     size = 1
     local_rank = 0
-    local_size = 1
     host = ""
     cores = 1
 

@@ -10,7 +10,7 @@ import socket
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -36,25 +36,6 @@ class DeviceParcel:
     array: Any
 
 
-class Transport(Protocol):
-    """A method to send arrays on devices between ranks.
-
-    Attributes:
-        copies: copies to neighbours that overlap with kernels; None if this rank has no neighbour that they reach.
-        copying: whether any rank has such copies.
-    """
-
-    copies: PeerCopies | None
-    copying: bool
-
-    @property
-    def name(self) -> str:
-        """Its name in messages."""
-
-    def exchange(self, sent: Sequence[DeviceParcel], received: Sequence[DeviceParcel]) -> None:
-        """Send some arrays and receive others. On a GPU this call may return before the exchange ends. Collective."""
-
-
 _ALL = 1 << 62
 
 
@@ -65,6 +46,10 @@ class HostTransport:
         team: the ranks.
         device: of this rank.
         why: text with the reason why GPUs use host memory; a part of :attr:`name`.
+
+    Attributes:
+        name: in messages.
+        copies, copying: see :class:`heatsim.parallel.nccl.NcclExchange`.
     """
 
     copies: PeerCopies | None = None
@@ -75,7 +60,7 @@ class HostTransport:
         self.name = "host buffers" + why
 
     def exchange(self, sent: Sequence[DeviceParcel], received: Sequence[DeviceParcel]) -> None:
-        """Send some arrays and receive others."""
+        """Send some arrays and receive others. Collective."""
         out = [Parcel(of.peer, of.mark, np.ascontiguousarray(self._device.to_host(of.array))) for of in sent]
         rooms = [Parcel(of.peer, of.mark, np.empty(of.array.shape, of.array.dtype)) for of in received]
         self._team.exchange(out, rooms)
@@ -83,20 +68,7 @@ class HostTransport:
             of.array[...] = self._device.xp.asarray(room.array)
 
 
-class NcclTransport:
-    """Sends arrays from GPU to GPU with NCCL.
-
-    Attributes:
-        name: NCCL, with the connections that it uses.
-        copies, copying: see :class:`Transport`.
-    """
-
-    def __init__(self, nccl: NcclExchange, name: str, copies: PeerCopies | None, copying: bool) -> None:
-        self._nccl, self.name, self.copies, self.copying = nccl, name, copies, copying
-
-    def exchange(self, sent: Sequence[DeviceParcel], received: Sequence[DeviceParcel]) -> None:
-        """Queue all parcels."""
-        self._nccl.exchange(sent, received)
+Transport = HostTransport | NcclExchange
 
 
 def choose_transport(team: Team, device: Device, ring: bool = False) -> Transport:
@@ -146,7 +118,8 @@ def _connected(team: Team, device: Device, ring: bool) -> Transport:
     copying = any(team.gathered(copies is not None))
     if copying:  # all ranks must follow the same kinds of exchanges
         team.follow(_no_exchanges if copies is None else copies.events.progress)
-    return NcclTransport(exchange, f"{PEER_COPIES} and " * copying + name_of(found), copies, copying)
+    exchange.name, exchange.copies, exchange.copying = f"{PEER_COPIES} and " * copying + name_of(found), copies, copying
+    return exchange
 
 
 def _no_exchanges() -> ExchangeProgress:

@@ -50,9 +50,9 @@ def play_peers(monkeypatch: pytest.MonkeyPatch) -> list[HostPeerMemory]:
     """Let neighbours share memory, in addition to NCCL. Returns the memories of the ranks."""
     found: list[HostPeerMemory] = []
 
-    def memory(device: object) -> HostPeerMemory:
+    def memory(xp: object) -> HostPeerMemory:
         found.append(HostPeerMemory())
         return found[-1]
 
-    monkeypatch.setattr(peer_copies, "peer_memory", memory)
+    monkeypatch.setattr(peer_copies, "PeerMemory", memory)
     return found

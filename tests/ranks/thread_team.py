@@ -39,7 +39,7 @@ class ThreadTeam(Team):
 
     def __init__(self, rank: int, meeting: "_Meeting") -> None:
         self.rank = self.local_rank = rank
-        self.size = self.local_size = meeting.size
+        self.size = meeting.size
         self._meeting = meeting
 
     def broadcast(self, value: T) -> T:

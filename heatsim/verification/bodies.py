@@ -8,7 +8,7 @@ from heatsim.run.simulation import Simulation
 from heatsim.storage.run_tables import read_energy
 from heatsim.storage.tables import GROSS
 from heatsim.verification.answers import plane_wave
-from heatsim.verification.case import Array, Comparison
+from heatsim.verification.case import Array, Comparison, table_of
 from heatsim.verification.exact import STEFAN_BOLTZMANN, complementary_error, root, sphere_series
 
 
@@ -195,8 +195,7 @@ def flux_within_cells(simulation: Simulation) -> Comparison:
 
 def wall_in_void(simulation: Simulation) -> Comparison:
     """The temperature difference from the heat that enters a wall of 1 m², and from that which leaves it."""
-    table = read_energy(simulation.folder)
-    assert table is not None
+    table = table_of(read_energy, simulation)
     flows = [table.of_gross(way)["void"][-1] for way in GROSS]
     resistance = 1.0 / 8.0 + 0.2 / 0.8 + 1.0 / 25.0
     return Comparison(np.full(2, 293.15 - 272.4), np.array(flows) * resistance)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import ADAPTIVE
-from heatsim.storage.run_tables import read_probes
+from heatsim.storage.run_tables import RunTable, read_probes
 
 Array = NDArray[np.float64]
 # The temperature in K at x, y, z (arrays that broadcast) and a time in s.
@@ -57,12 +57,12 @@ class EndState:
     """The state that a transient case ends in, which the method "steady" must find.
 
     Attributes:
-        quantity: compares a steady state with the known one.
         in_space: the largest error of the grid in K; 0 where the end state is one temperature.
+        quantity: compares a steady state with the known one; None where that of the case does.
     """
 
-    quantity: Quantity
     in_space: float = 0.0
+    quantity: Quantity | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,13 @@ class Case:
         return max(part * self.allowed(precision, "stabilized"), least)
 
 
+def table_of(read: Callable[[Path], RunTable | None], simulation: Simulation) -> RunTable:
+    """A table of a finished run; a case that compares it writes it."""
+    found = read(simulation.folder)
+    assert found is not None
+    return found
+
+
 def probes(values: Mapping[float, tuple[float, ...]]) -> Quantity:
     """Compare rows of probes.csv: for each time in s the temperatures in K of all probes, in their order."""
 
@@ -151,11 +158,11 @@ def one_temperature(temperature: float, cells: bool = True) -> EndState:
         _, rows = _rows(simulation)
         return Comparison(np.full_like(rows, temperature), rows)
 
-    return EndState(everywhere(lambda x, y, z, t: np.full((), temperature)) if cells else at_probes)
+    quantity = everywhere(lambda x, y, z, t: np.full((), temperature)) if cells else at_probes
+    return EndState(quantity=quantity)
 
 
 def _rows(simulation: Simulation) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The times in s of the rows of probes.csv, and the temperatures in K, shape (rows, probes)."""
-    probes = read_probes(simulation.folder)
-    assert probes is not None, "a case that compares probes has probes"
+    probes = table_of(read_probes, simulation)
     return probes.times, np.stack(list(probes.columns.values()), axis=1)

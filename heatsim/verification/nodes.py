@@ -8,15 +8,14 @@ import numpy as np
 from heatsim.run.simulation import Simulation
 from heatsim.storage.run_tables import WATT, read_energy, read_nodes, read_probes
 from heatsim.temperature_units import KELVIN
-from heatsim.verification.case import Array, Comparison
+from heatsim.verification.case import Array, Comparison, table_of
 
 _ICE = 273.15
 
 
 def node_temperatures(simulation: Simulation) -> Array:
     """The temperatures of nodes and channels in nodes.csv, shape (rows, nodes)."""
-    table = read_nodes(simulation.folder)
-    assert table is not None, "a case that compares nodes has nodes"
+    table = table_of(read_nodes, simulation)
     return np.stack(list(table.in_unit(KELVIN.name).values()), axis=1)
 
 
@@ -50,8 +49,7 @@ def lumped_bodies(simulation: Simulation) -> Comparison:
 
 def heated_air(simulation: Simulation) -> Comparison:
     """The air beside a wall of 1 m² at 350 K, at the times of nodes.csv; the scenario has the same numbers."""
-    table = read_nodes(simulation.folder)
-    assert table is not None
+    table = table_of(read_nodes, simulation)
     wall = 1.0 / (1.0 / 10.0 + 0.005 / 1e4)
     conductance = 4.0 + 6.0 + wall
     end = (200.0 + 4.0 * 280.0 + 6.0 * 290.0 + wall * 350.0) / conductance
@@ -134,8 +132,7 @@ def counterflow(simulation: Simulation) -> Comparison:
 
 def corner_of_walls(simulation: Simulation) -> Comparison:
     """What the corner adds to the heat that leaves the room, as a part of 20 K."""
-    table = read_energy(simulation.folder)
-    assert table is not None
+    table = table_of(read_energy, simulation)
     added = table.of_parts(WATT)["surface room"][-1] - 2.0 * (0.8 / 0.2) * 1.0 * 20.0
     known = 0.8 * 20.0 * (1.0 - 2.0 / pi * log(2.0))
     return Comparison(np.array([_ICE + 20.0]), np.array([_ICE + 20.0 * added / known]))
@@ -143,9 +140,7 @@ def corner_of_walls(simulation: Simulation) -> Comparison:
 
 def house_corner(simulation: Simulation) -> Comparison:
     """The lowest surface temperatures of both rooms; the heat that leaves them and the couplings, as parts of 20 K."""
-    energy, probes = read_energy(simulation.folder), read_probes(simulation.folder)
-    assert energy is not None
-    assert probes is not None
+    energy, probes = table_of(read_energy, simulation), table_of(read_probes, simulation)
     flows = [energy.of_parts(WATT)[f"surface {room}"][-1] for room in ("below", "above")]
     *coldest, _, _, _ = columns = [float(values[-1]) for values in probes.columns.values()]
     found = np.array([*flows, *columns[2:]]) / [46.09, 13.89, 1.781, 1.624, 2.094]

@@ -7,7 +7,7 @@ import numpy as np
 
 from heatsim.run.simulation import Simulation
 from heatsim.storage.run_tables import WATT, read_energy, read_probes
-from heatsim.verification.case import Array, Comparison
+from heatsim.verification.case import Array, Comparison, table_of
 from heatsim.verification.exact import cylinder_series, slab_series
 
 _ICE = 273.15
@@ -53,8 +53,7 @@ def graded_wall(x: Array, y: Array, z: Array, t: float) -> Array:
 
 def bar_through_insulation(simulation: Simulation) -> Comparison:
     """The heat flow through the whole body as a part of 1 K, and the highest temperature on the cold side."""
-    probes = read_probes(simulation.folder)
-    assert probes is not None
+    probes = table_of(read_probes, simulation)
     (highest,) = (float(values[-1]) for values in probes.columns.values())
     flow = -4.0 * _entering(simulation, ["z_min"])
     return Comparison(np.array([_ICE + 1.0, _ICE + 0.805]), np.array([_ICE + flow / 0.540, highest]))
@@ -68,6 +67,5 @@ def slab_on_ground(simulation: Simulation) -> Comparison:
 
 def _entering(simulation: Simulation, names: Sequence[str]) -> float:
     """The heat in W that enters at faces and patches in the steady state."""
-    table = read_energy(simulation.folder)
-    assert table is not None
+    table = table_of(read_energy, simulation)
     return float(sum(table.of_body(WATT)[name][-1] for name in names))

@@ -93,7 +93,7 @@ def check(case: Case, overrides: Sequence[str] = (), method: str | None = None) 
         simulation = Simulation.from_scenario(case.path, overrides, output=Path(temporary) / "run")
         try:
             simulation.run()
-            found = (case if end is None else end).quantity(simulation)
+            found = ((end and end.quantity) or case.quantity)(simulation)
             if tests_order:
                 order = log2(_coarse(case, overrides, Path(temporary) / "coarse").rms / found.rms)
         except RunError as error:

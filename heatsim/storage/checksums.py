@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import lru_cache
-from typing import Self
 
 # A checksum, and the number of bytes that it is about.
 Summed = tuple[int, int]
@@ -27,9 +26,6 @@ class WrittenSum(ExitStack):
         super().__init__()
         self.checksum = 0
         self._thread: ThreadPoolExecutor | None = None
-
-    def __enter__(self) -> Self:
-        return super().__enter__()
 
     def add(self, content: memoryview, write: Callable[[], object]) -> None:
         """Add the next piece and write it."""

@@ -3,15 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import FolderError, StorageError
-from heatsim.storage.disk import reason
+from heatsim.storage.disk import Closing, reason
 from heatsim.storage.own_files import check_contained
 from heatsim.storage.vtkhdf import (
     HEAT_FLUX,
@@ -32,7 +31,7 @@ SLAB_BYTES = 1 << 24
 Cells = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
 
 
-class FieldReader:
+class FieldReader(Closing):
     """Reads fields by the number of their time, also from a file that is being written.
 
     Attributes:
@@ -239,11 +238,3 @@ class FieldReader:
             raise StorageError(
                 f"{self.path}: could not be read: {reason(error)}; it is damaged or was not written by heatsim"
             ) from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -88,7 +88,7 @@ class FieldWriter(Closing):
                 # First without room if there is a file: it is removed before space is reserved.
                 room = 0 if path.exists() else expected
                 layout = Layout.create(grid, float_type(dtype), room, heat_flux, tuple(materials))
-                writer = cls(FieldFile.create(path, layout, ()), (), (0,))._with_room(expected)
+                writer = cls(FieldFile.create(path, layout, ()), (), (0,))._prepared(expected)
         return cls._shared(path, writer, team, slab)
 
     @classmethod
@@ -127,8 +127,8 @@ class FieldWriter(Closing):
         writer = None
         with team.agreeing():
             if team.first:
-                writer = cls(*open_checked(path, grid, float_type(dtype), keep, record, checked))._restored()
-                writer = writer._with_room(max(keep, expected))
+                writer = cls(*open_checked(path, grid, float_type(dtype), keep, record, checked))
+                writer = writer._prepared(max(keep, expected), restore=True)
         return cls._shared(path, writer, team, slab)
 
     @classmethod
@@ -271,18 +271,12 @@ class FieldWriter(Closing):
             with writing(self.path):
                 self._fields.file.sync()
 
-    def _restored(self) -> Self:
-        """This writer, with the file in the state in which it held these times."""
+    def _prepared(self, room: int, restore: bool = False) -> Self:
+        """This writer with room for times; ``restore``: with the file in the state in which it held its times."""
         try:
-            self._fields.restore(self.times)
-        except StorageError:
-            self._fields.file.close()
-            raise
-        return self
-
-    def _with_room(self, times: int) -> Self:
-        try:
-            self._make_room(times)
+            if restore:
+                self._fields.restore(self.times)
+            self._make_room(room)
         except StorageError:
             self._fields.file.close()
             raise

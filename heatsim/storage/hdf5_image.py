@@ -98,18 +98,6 @@ class Image(io.RawIOBase):
         self.length = self._place if size is None else size
         return self.length
 
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def writable(self) -> bool:
-        """True."""
-        return True
-
-    def seekable(self) -> bool:
-        """True."""
-        return True
-
     @staticmethod
     def _pages_of(start: int, count: int) -> Iterator[tuple[int, int, int, int]]:
         """The pages of a range: number, offset in the page, bytes of the range before it, bytes of the range in it."""

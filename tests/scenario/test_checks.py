@@ -14,14 +14,16 @@ from scenario_text import COMPOSITE, TEXT, write
 
 from heatsim.scenario import parse
 from heatsim.scenario.documents.overrides import Override
-from heatsim.scenario.rules import checks
+from heatsim.scenario.rules import axial, checks, couplings, interfaces, material_names, nodes, placement
 from heatsim.scenario.rules.checks import CHECKS
 
 
 def test_every_rule_is_in_the_list_and_says_what_it_requires():
     rules = [
         function
-        for name, function in inspect.getmembers(checks, inspect.isfunction)
+        for module in (checks, axial, couplings, interfaces, material_names, nodes, placement)
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__
         if not name.startswith("_") and list(inspect.signature(function).parameters) == ["scenario"]
     ]
     assert set(rules) == set(CHECKS)

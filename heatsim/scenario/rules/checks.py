@@ -10,50 +10,8 @@ from collections.abc import Callable
 from heatsim.errors import Mistake
 from heatsim.grid import FACES
 from heatsim.scenario.messages import did_you_mean, show, show_key
-from heatsim.scenario.rules.axial import axial_domains_turn_around_their_axis
-from heatsim.scenario.rules.couplings import (
-    couplings_name_surroundings,
-    couplings_need_a_linear_steady_state,
-    temperature_factors_have_two_temperatures,
-)
-from heatsim.scenario.rules.interfaces import (
-    conditions_towards_void_need_void,
-    contacts_differ,
-    contacts_have_different_columns,
-    contacts_name_known_parts,
-    has_no_void,
-    layers_have_constant_contacts,
-    materials_of,
-    regions_by_name,
-    surfaces_name_known_parts,
-    wrong_room,
-)
-from heatsim.scenario.rules.material_names import (
-    domain_names_its_material,
-    layers_have_constant_materials,
-    materials_exist,
-    one_form_of_materials,
-)
-from heatsim.scenario.rules.nodes import (
-    channels_flow_through_void,
-    channels_follow_each_other,
-    laws_towards_nodes_follow_the_difference,
-    nodes_are_known,
-    nodes_give_what_enters,
-    nodes_reach_a_known_temperature,
-    nodes_start_somewhere,
-)
-from heatsim.scenario.rules.placement import (
-    held_patches_are_as_wide_as_half_a_cell,
-    initial_field_fits_the_domain,
-    label_images_fit_the_grid,
-    layers_are_thinner_than_cells,
-    layers_lie_between_cells,
-    patches_and_beams_have_a_surface,
-    patches_and_beams_lie_on_their_faces,
-    patches_do_not_overlap,
-    probes_lie_in_the_domain,
-)
+from heatsim.scenario.rules import axial, couplings, interfaces, material_names, nodes, placement
+from heatsim.scenario.rules.interfaces import has_no_void, materials_of, regions_by_name, wrong_room
 from heatsim.scenario.rules.validation import entries, known
 from heatsim.scenario.tables.boundaries import Insulated, Periodic
 from heatsim.scenario.tables.materials import VOID
@@ -227,41 +185,41 @@ def statistics_suit_the_scenario(scenario: Scenario) -> list[Mistake]:
 
 
 CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
-    axial_domains_turn_around_their_axis,
-    one_form_of_materials,
-    domain_names_its_material,
-    materials_exist,
-    contacts_name_known_parts,
-    contacts_differ,
-    contacts_have_different_columns,
-    layers_have_constant_contacts,
-    layers_have_constant_materials,
-    layers_lie_between_cells,
-    layers_are_thinner_than_cells,
+    axial.axial_domains_turn_around_their_axis,
+    material_names.one_form_of_materials,
+    material_names.domain_names_its_material,
+    material_names.materials_exist,
+    interfaces.contacts_name_known_parts,
+    interfaces.contacts_differ,
+    interfaces.contacts_have_different_columns,
+    interfaces.layers_have_constant_contacts,
+    material_names.layers_have_constant_materials,
+    placement.layers_lie_between_cells,
+    placement.layers_are_thinner_than_cells,
     names_differ,
     beams_stay_in_a_steady_state,
     probe_columns_differ,
-    label_images_fit_the_grid,
-    initial_field_fits_the_domain,
+    placement.label_images_fit_the_grid,
+    placement.initial_field_fits_the_domain,
     expressions_in_time_stay_in_range,
-    conditions_towards_void_need_void,
-    surfaces_name_known_parts,
-    patches_and_beams_have_a_surface,
-    patches_and_beams_lie_on_their_faces,
-    patches_do_not_overlap,
-    held_patches_are_as_wide_as_half_a_cell,
-    nodes_are_known,
-    nodes_start_somewhere,
-    nodes_give_what_enters,
-    nodes_reach_a_known_temperature,
-    laws_towards_nodes_follow_the_difference,
-    channels_flow_through_void,
-    channels_follow_each_other,
+    interfaces.conditions_towards_void_need_void,
+    interfaces.surfaces_name_known_parts,
+    placement.patches_and_beams_have_a_surface,
+    placement.patches_and_beams_lie_on_their_faces,
+    placement.patches_do_not_overlap,
+    placement.held_patches_are_as_wide_as_half_a_cell,
+    nodes.nodes_are_known,
+    nodes.nodes_start_somewhere,
+    nodes.nodes_give_what_enters,
+    nodes.nodes_reach_a_known_temperature,
+    nodes.laws_towards_nodes_follow_the_difference,
+    nodes.channels_flow_through_void,
+    nodes.channels_follow_each_other,
     sources_and_probes_name_known_regions,
     probes_of_surfaces_have_one,
-    probes_lie_in_the_domain,
+    placement.probes_lie_in_the_domain,
     statistics_suit_the_scenario,
-    couplings_need_a_linear_steady_state,
-    couplings_name_surroundings,
-    temperature_factors_have_two_temperatures,
+    couplings.couplings_need_a_linear_steady_state,
+    couplings.couplings_name_surroundings,
+    couplings.temperature_factors_have_two_temperatures,
 )

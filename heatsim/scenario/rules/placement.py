@@ -23,11 +23,11 @@ _SAME = 1e-6  # places that differ by less than this part of the domain are equa
 _THICKEST = 1.0
 
 
-def grid_of(scenario: Scenario) -> Grid | None:
+def grid_of(of: Scenario) -> Grid | None:
     """The grid, or None if the domain could not be read."""
-    domain = scenario.domain
+    domain = of.domain
     found = known(domain) and known(domain.size, domain.cells, domain.origin) and not domain.automatic
-    return scenario.grid if found else None
+    return of.grid if found else None
 
 
 def face_of(scenario: Scenario, name: str) -> Face | None:

@@ -28,38 +28,10 @@ from heatsim.kernels.launch_shapes import Choice, Shape, Task, candidates
 _LAUNCHING = ("tiling.py", "launch_shapes.py", "autotune.py")
 
 
-def path_of(circumstances: dict[str, Any]) -> Path:
-    """The cache file of a choice; its name is a digest of all that the choice depends on.
-
-    Args:
-        circumstances: device, grid, precision and so on, as JSON values.
-    """
-    text = json.dumps([circumstances, _kernels_digest()], sort_keys=True)
+def _path_of(task: Task) -> Path:
+    """The cache file of a choice; its name is a digest of all that the choice depends on."""
+    text = json.dumps([_circumstances(task), _kernels_digest()], sort_keys=True)
     return disk_cache.cache_folder() / "tuning" / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
-
-
-def read(path: Path) -> Any:
-    """The description of the fastest shape in a cache file; None if there is none."""
-    try:
-        return json.loads(disk_cache.load(path))["shape"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def write(
-    path: Path, fastest: dict[str, Any], circumstances: dict[str, Any], microseconds: Sequence[dict[str, Any]]
-) -> None:
-    """Write a cache file.
-
-    Args:
-        path: the file.
-        fastest: the description of the fastest shape.
-        circumstances: as for :func:`path_of`.
-        microseconds: the measured time per step of each shape.
-    """
-    content = {"shape": fastest, "for": circumstances, "microseconds_a_step": microseconds}
-    with suppress(OSError):
-        disk_cache.store(path, json.dumps(content, indent=1).encode())
 
 
 def _kernels_digest() -> str:
@@ -102,13 +74,13 @@ def choose(
     return _choose(task, steps, lambda shape: _sweeps(task, shape, T, T_new, coefficients), timer or seconds)
 
 
-def choose_for_members(task: Task, steps: float, members: Sequence[MemberSteps], timer: Timer | None = None) -> Choice:
+def choose_for_members(task: Task, steps: float, members: Sequence[MemberSteps]) -> Choice:
     """The same for an ensemble. Only fields and coefficients are used; each T_new is overwritten."""
-    return _choose(task, steps, lambda shape: _sweeps_of_members(task, shape, members), timer or seconds)
+    return _choose(task, steps, lambda shape: _sweeps_of_members(task, shape, members), seconds)
 
 
 def _choose(task: Task, steps: float, work_of: WorkOf, timer: Timer) -> Choice:
-    path = path_of(_circumstances(task))
+    path = _path_of(task)
     shapes = candidates(task)
     remembered = _read(path, shapes)
     if remembered is not None:
@@ -227,11 +199,16 @@ def _circumstances(task: Task) -> dict[str, Any]:
 
 def _read(path: Path, shapes: Sequence[Shape]) -> Shape | None:
     """The shape in a cache file; None if there is none, or it is not among ``shapes``."""
-    named = read(path)
+    try:
+        named = json.loads(disk_cache.load(path))["shape"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
     return next((shape for shape in shapes if shape.describe() == named), None)
 
 
 def _write(path: Path, task: Task, fastest: Shape, times: dict[Shape, float]) -> None:
-    """Write the fastest shape, and the times of all shapes for information, to a cache file."""
+    """Write the fastest shape, and the times per step of all shapes for information, to a cache file."""
     microseconds = [{**shape.describe(), "microseconds": round(time * 1e6, 3)} for shape, time in times.items()]
-    write(path, fastest.describe(), _circumstances(task), microseconds)
+    content = {"shape": fastest.describe(), "for": _circumstances(task), "microseconds_a_step": microseconds}
+    with suppress(OSError):
+        disk_cache.store(path, json.dumps(content, indent=1).encode())

@@ -71,41 +71,6 @@ def planes(grid: Grid, precision: str) -> NDArray[Any]:
     return np.concatenate([(own if len(own) else one).T.reshape(-1) for own, one in zip(found, ones, strict=True)])
 
 
-def cell_types_dtype(
-    precision: str,
-    varying: bool = False,
-    mixed: bool = False,
-    cell_heat: bool = False,
-    lit: bool = False,
-    graded: bool = False,
-) -> np.dtype[Any]:
-    """The layout of struct CellTypes.
-
-    ``varying`` adds the enthalpy tables, ``mixed`` the mixed cells, ``cell_heat`` the cells that sources heat one by
-    one, ``lit`` the sides that beams fall on, ``graded`` the factors of the planes.
-    """
-    enthalpies = [("enthalpies", np.uint64, 4), ("held", np.int32)] if varying else []
-    cells = [("mixed", np.uint64, 3), ("mixed_cells", np.int32)] if mixed else []
-    return np.dtype(
-        [
-            *((name, np.uint64) for name in ("cells", "inner", "links", "halves")),
-            ("patches", np.uint64, 6),
-            *((name, np.uint64) for name in ("weighted", "before", "weights")),
-            ("reference", precision),
-            *(
-                (name, np.int32)
-                for name in ("count", "first_heated", "beams", "void_type", "exposed", "open", "numbers")
-            ),
-            *enthalpies,
-            *cells,
-            *([("heated", HEATED)] * cell_heat),
-            *([("lit", np.uint64)] * lit),
-            *([("planes", np.uint64)] * graded),
-        ],
-        align=True,
-    )
-
-
 def general_coefficients_dtype(
     precision: str,
     varying: bool = False,
@@ -114,8 +79,29 @@ def general_coefficients_dtype(
     lit: bool = False,
     graded: bool = False,
 ) -> np.dtype[Any]:
-    """The layout of struct Coefficients with struct CellTypes."""
-    cell_types = cell_types_dtype(precision, varying, mixed, cell_heat, lit, graded)
+    """The layout of struct Coefficients with struct CellTypes.
+
+    ``varying`` adds the enthalpy tables, ``mixed`` the mixed cells, ``cell_heat`` the cells that sources heat one by
+    one, ``lit`` the sides that beams fall on, ``graded`` the factors of the planes.
+    """
+    enthalpies = [("enthalpies", np.uint64, 4), ("held", np.int32)] if varying else []
+    cells = [("mixed", np.uint64, 3), ("mixed_cells", np.int32)] if mixed else []
+    counts = ("count", "first_heated", "beams", "void_type", "exposed", "open", "numbers")
+    cell_types = np.dtype(
+        [
+            *((name, np.uint64) for name in ("cells", "inner", "links", "halves")),
+            ("patches", np.uint64, 6),
+            *((name, np.uint64) for name in ("weighted", "before", "weights")),
+            ("reference", precision),
+            *((name, np.int32) for name in counts),
+            *enthalpies,
+            *cells,
+            *([("heated", HEATED)] * cell_heat),
+            *([("lit", np.uint64)] * lit),
+            *([("planes", np.uint64)] * graded),
+        ],
+        align=True,
+    )
     return np.dtype([("c", precision, 7), ("materials", cell_types)], align=True)
 
 

@@ -93,22 +93,15 @@ def neighbours(T: Field, axis: int, periodic: bool) -> tuple[Field, Field]:
 
 
 def _advance_numpy(
-    T: Field,
-    T_new: Field,
-    periodic: tuple[bool, bool, bool],
-    c: Field,
-    f: Field,
-    g: Field,
-    ledger: Sequence[NDArray[np.float64]],
-    scheme: Scheme,
-    planes: Planes = EQUAL_CELLS,
+    T: Field, T_new: Field, periodic: tuple[bool, bool, bool], c: Field, f: Field, g: Field, *others: Any
 ) -> tuple[Field, Field]:
+    """``others``: the further arguments of :func:`advance_numpy`."""
     from heatsim.kernels.cpu.subnormals import subnormals_flushed
 
     f, g = np.atleast_2d(f), np.atleast_2d(g)
     with subnormals_flushed():
         for terms in zip(_of_each(c, len(f)), f, g, strict=True):
-            advance_numpy(T, T_new, periodic, *terms, ledger, scheme, planes)
+            advance_numpy(T, T_new, periodic, *terms, *others)
             T, T_new = T_new, T
     return T, T_new
 

@@ -32,7 +32,7 @@ from heatsim.grid import PlaneGroups
 from heatsim.kernels.multigrid.cycle import STEPS
 from heatsim.kernels.multigrid.operator import Operator, merge, shape_below
 from heatsim.kernels.multigrid.pairs import Factors, Pairs, pairs_of
-from heatsim.kernels.multigrid.sweeps import LevelSweeps, Scalars
+from heatsim.kernels.multigrid.sweeps import LevelSweeps
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import HALO, Slab
 
@@ -108,6 +108,7 @@ class RankSweeps:
         self._descents: dict[tuple[Slab, tuple[int, int, int]], Descent] = {}
         self.smooth, self.advance, self.direct = sweeps.smooth, sweeps.advance, sweeps.direct
         self.mean_links, self.strengths, self.inner = sweeps.mean_links, sweeps.strengths, sweeps.inner
+        self.scalars, self.read = sweeps.scalars, sweeps.read
 
     def start(self, A: Operator, b: Any, out: Any, tau: float) -> None:
         """See :class:`LevelSweeps`."""
@@ -195,14 +196,6 @@ class RankSweeps:
         """See :class:`LevelSweeps`."""
         found = self._sweeps.on_host(A)
         return found if A.slab is None else np.concatenate(self._team.gathered(found[:, A.slab.own]), axis=1)
-
-    def scalars(self) -> Any:
-        """See :class:`LevelSweeps`."""
-        return self._sweeps.scalars()
-
-    def read(self, scalars: Any) -> Scalars:
-        """See :class:`LevelSweeps`."""
-        return self._sweeps.read(scalars)
 
     def repeated(self, work: Callable[[], object]) -> Callable[[], object]:
         """See :class:`LevelSweeps`. A CUDA graph cannot contain messages, so the work is queued each time."""

@@ -51,7 +51,6 @@ PLAN = (
         "c",
         "surface_conductance",
         "surface_share",
-        "links",
         "halves",
         "places",
         "bases",

@@ -114,7 +114,6 @@ def _numbers_of(layout: CompositeLayout, call: CompositeCall, shape: Shape, axes
         "types": tables.links.shape[1],
         "first_heated": body.first_heated,
         "c": c,
-        "links": tables.links,
         "halves": halves,
         "along_y": axes.index(1),
         "along_z": axes.index(2),

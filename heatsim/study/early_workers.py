@@ -8,7 +8,6 @@ process ends these workers and starts others.
 import threading
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
@@ -21,42 +20,22 @@ from heatsim.study.worker_processes import Shares, WorkerProcesses, names_of_gpu
 _LARGEST = 2**20  # bytes of a file that is previewed
 
 
-@dataclass(frozen=True)
-class StudyPreview:
-    """The contents of a study's file, without any checks.
+def preview(path: Path, overrides: Sequence[str]) -> tuple[int, str] | None:
+    """The number of runs and the device of a study's file, read without any checks.
 
-    Attributes:
-        runs: the number of runs.
-        device: "auto", "cuda" or "cpu".
+    Returns:
+        The number, and "auto", "cuda" or "cpu"; None if either is not clear.
     """
-
-    runs: int
-    device: str
-
-    @classmethod
-    def at(cls, path: Path, overrides: Sequence[str]) -> "StudyPreview | None":
-        """Read a file. Returns None if the number of runs or the device is not clear."""
-        document = _preview(path, overrides)
-        try:
-            if document is None:
-                return None
-            runs, device = _count(document["study"]), document.get("solver", {}).get("device", "auto")
-        except Exception:  # the study is read in full later, which reports what is wrong
-            return None
-        return cls(runs, device) if runs > 0 and device in ("auto", "cuda", "cpu") else None
-
-
-def _preview(path: Path, overrides: Sequence[str]) -> dict[str, Any] | None:
-    """The contents of a file without any checks; None if it cannot be read."""
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
             return None
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         for override in overrides:
             _apply(override, document)
-    except Exception:  # the file is read in full later, which reports what is wrong
+        runs, device = _count(document["study"]), document.get("solver", {}).get("device", "auto")
+    except Exception:  # the study is read in full later, which reports what is wrong
         return None
-    return document
+    return (runs, device) if runs > 0 and device in ("auto", "cuda", "cpu") else None
 
 
 def _apply(override: str, document: dict[str, Any]) -> None:
@@ -105,14 +84,15 @@ class EarlyWorkers:
             requested: the number of workers that the user wants; None for the default.
         """
         early = cls(output_folder(path, output), requested)
-        look = StudyPreview.at(path, overrides)
-        if look is not None and (requested is None or requested > 0):
-            on_gpu = look.device != "cpu" and find_spec("cupy") is not None
+        seen = preview(path, overrides)
+        if seen is not None and (requested is None or requested > 0):
+            runs, device = seen
+            on_gpu = device != "cpu" and find_spec("cupy") is not None
             gpus = names_of_gpus(listed_gpus() if on_gpu else 0)
             if gpus:
                 # This process checks the runs on the GPU. The driver connects processes one after the other.
                 threading.Thread(target=connect, daemon=True).start()
-            early._processes = WorkerProcesses(early._study, Shares.among(look.runs, gpus, requested), look.device)
+            early._processes = WorkerProcesses(early._study, Shares.among(runs, gpus, requested), device)
         return early
 
     def take(self, shares: Shares, device: str) -> WorkerProcesses:

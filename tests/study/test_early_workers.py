@@ -8,7 +8,7 @@ import study_text
 from heatsim.outputs import output_folder
 from heatsim.study import early_workers
 from heatsim.study.definition import read
-from heatsim.study.early_workers import EarlyWorkers, StudyPreview
+from heatsim.study.early_workers import EarlyWorkers, preview
 from heatsim.study.worker_processes import Shares
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -22,7 +22,7 @@ def test_a_preview_finds_the_number_of_runs_and_the_device(path: Path, overrides
         overrides = [each for each in overrides if "samples" not in each]
     definition, _ = read(path, [*overrides, "solver.device=cpu", "domain.cells=[4, 4, 4]"])
     device = overrides[-1].split("=")[1].strip('"') if overrides else "auto"
-    assert StudyPreview.at(path, overrides) == StudyPreview(len(definition.points), device)
+    assert preview(path, overrides) == (len(definition.points), device)
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,11 @@ def test_a_preview_finds_the_number_of_runs_and_the_device(path: Path, overrides
 )
 def test_an_unclear_file_starts_no_workers(tmp_path: Path, text: str) -> None:
     (tmp_path / "file.toml").write_text(text)
-    assert StudyPreview.at(tmp_path / "file.toml", []) is None
+    assert preview(tmp_path / "file.toml", []) is None
     early = EarlyWorkers.started(tmp_path / "file.toml", [], tmp_path / "out", None)
     assert early._processes is None
-    assert StudyPreview.at(tmp_path / "missing.toml", []) is None
-    assert StudyPreview.at(tmp_path, []) is None
+    assert preview(tmp_path / "missing.toml", []) is None
+    assert preview(tmp_path, []) is None
 
 
 def test_workers_started_early_are_taken_if_their_shares_are_right_and_replaced_otherwise(tmp_path: Path) -> None:

@@ -179,3 +179,10 @@ def test_the_unit_is_that_of_most_temperatures(settings: list[str], shown: str, 
 def test_tables_have_no_unit_to_choose_from_the_scenario(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match='table_temperature: got "auto"; one of "K", "degC", "degF"'):
         load(runs.write(tmp_path), ["output.table_temperature=auto"])
+
+
+def test_a_unit_that_is_no_text_is_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "T.csv").write_text("t,T\n0,1\n10,2\n")
+    column = "{file='T.csv',time='t',column='T',unit=['degC']}"
+    with pytest.raises(ScenarioError, match=r'x_min.value.unit: got \["degC"\]; a text in quotes is expected'):
+        load(runs.write(tmp_path), [f"boundaries.x_min={{type='temperature',value={column}}}"])

@@ -78,7 +78,7 @@ def test_a_start_is_a_text_or_a_date_of_toml(start: str, tmp_path: Path) -> None
     ("start", "message"),
     [
         ("2024-02-03", "reach from 2024-01-30T00:00:00 to 2024-02-03T00:00:00, and the run starts at 2024-02-03T00"),
-        ("2024-01-31T00:00+01:00", "time.start have a time zone, the dates not: write both with it"),
+        ("2024-01-31T00:00+01:00", "time.start has a time zone, the dates not: write both with it"),
         ("tomorrow", 'got "tomorrow"; a date is expected, as in start = "2024-01-31T00:00"'),
         ("2024", "got 2024; a date is expected"),
         ("9999-12-31T23:59:59", "the run would end after the year 9999"),

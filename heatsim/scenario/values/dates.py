@@ -15,9 +15,9 @@ def seconds_between(first: datetime, start: datetime) -> float:
         ValueError: only one of them has a time zone; the message is for the user.
     """
     if (first.tzinfo is None) != (start.tzinfo is None):
-        zone, none = ("the dates", "time.start") if first.tzinfo else ("time.start", "the dates")
+        zone, none = ("the dates have", "time.start") if first.tzinfo else ("time.start has", "the dates")
         raise ValueError(
-            f"its first date is {first.isoformat()}, and time.start is {start.isoformat()}; {zone} have a time "
+            f"its first date is {first.isoformat()}, and time.start is {start.isoformat()}; {zone} a time "
             f"zone, {none} not: write both with it, as in 2024-01-31T00:00+01:00, or both without"
         )
     return (start - first).total_seconds()

@@ -28,7 +28,6 @@ def written_units(found: Iterable[Found]) -> list[TemperatureUnit]:
             continue
         of_column = each.value.get("unit") if isinstance(each.value, Mapping) else None
         split = [units.split(value) for _, value in single_values(each) if isinstance(value, str)]
-        counted.update(
-            _DEGREES.get(unit, KELVIN) for unit in (of_column, *(parts[1] for parts in split if parts)) if unit
-        )
+        found_here = (of_column, *(parts[1] for parts in split if parts))
+        counted.update(_DEGREES.get(unit, KELVIN) for unit in found_here if unit and isinstance(unit, str))
     return [unit for unit, _ in counted.most_common()]

@@ -38,6 +38,11 @@ def test_a_step_may_be_as_long_as_the_cubic_follows_a_temperature(amplitude: flo
         assert 0.6 * expected <= length <= 1.3 * expected
 
 
+@pytest.mark.parametrize("film", ["max(0, sin(t) - 2)", "1e-300*t*exp(-t)"])
+def test_a_film_that_is_never_there_drives_nothing(film: str) -> None:
+    assert face(coefficient=f'"{film}"').longest(0.0, 1000.0, TOLERANCE) == 1000.0
+
+
 def test_a_short_peak_of_a_face_is_not_stepped_over() -> None:
     """50 ms in 1,000 s: steps before it end where it begins, and one step does not contain it."""
     found = face("temperature", value='"300 + 80*exp(-((t - 500)/0.05)^2)"')

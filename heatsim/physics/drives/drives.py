@@ -38,6 +38,7 @@ from heatsim.physics.time.tolerance import Tolerance
 from heatsim.scenario import Flux, Formula, Source, Table, Temperature, TimeFunction, radiates
 from heatsim.scenario.values.averages import mean_of_product
 from heatsim.scenario.values.course import refined
+from heatsim.scenario.values.quantities import SMALLEST
 from heatsim.scenario.values.timefunction import NEAR_JUMP
 
 Array = NDArray[np.float64]
@@ -359,15 +360,12 @@ def _of_conditions(boundary: Boundary, materials: CellTypes, warming: Array) -> 
     end, seen = boundary.scenario.time.end, set[int]()
     fluxes = [time_functions(condition).flux for condition in boundary.conditions]
     films, halves = [time_functions(of).film for of in boundary.conditions], half_cells(boundary, materials)
-    for key, condition in zip(boundary.keys, boundary.conditions, strict=True):
+    for key, condition, flux in zip(boundary.keys, boundary.conditions, fluxes, strict=True):
         functions = time_functions(condition)
-        flux = functions.flux
         for name, function in (("coefficient", functions.film), ("emissivity", functions.emissivity)):
             if not function.constant and id(function) not in seen:
-                largest = max(map(abs, function.extremes(end)))
                 behind = [R for of, pair in zip(films, halves, strict=True) if of is function for R in pair]
-                drive = Drive((f"{key}.{name}",), (function,), 1.0 / largest, False, (0.0, end), end, relative=True)
-                yield replace(drive, ratios=ratios(largest, behind))
+                yield from _in_series(f"{key}.{name}", function, 1.0, behind, end)
         # Surroundings are the ambient if the scenario has none; without radiation they do nothing.
         names = ("value" if isinstance(condition, Temperature) else "ambient", "surroundings")
         for name, function in zip(names, (functions.ambient, functions.surroundings), strict=True):
@@ -379,14 +377,17 @@ def _of_conditions(boundary: Boundary, materials: CellTypes, warming: Array) -> 
             yield replace(_drive(key, [(name, flux)], float(of_types.max()), (0.0, end), end), of_types=of_types)
         # Faces share the condition `default`.
         seen |= {id(function) for function in functions}
-    for place, law in enumerate(boundary.gaps):
-        behind = half_cells_of_gap(materials, boundary.first_gap + place)
+    for row, law in enumerate(boundary.gaps, boundary.first_gap):
+        behind = half_cells_of_gap(materials, row)
         for course in law.courses:
-            largest = max(map(abs, course.extremes(end)))
-            if largest > 0.0:
-                key = f"contacts.{law.number}.conductance"
-                drive = Drive((key,), (course,), 1.0 / largest, False, (0.0, end), end, relative=True)
-                yield replace(drive, ratios=ratios(largest / law.width, behind))
+            yield from _in_series(f"contacts.{law.number}.conductance", course, law.width, behind, end)
+
+
+def _in_series(key: str, function: TimeFunction, width: float, behind: list[float], end: float) -> Iterator[Drive]:
+    """A film, an emissivity or a contact beside half cells; nothing if it is always 0."""
+    if (largest := max(map(abs, function.extremes(end)))) > SMALLEST:
+        felt = ratios(largest / width, behind)
+        yield Drive((key,), (function,), 1.0 / largest, False, (0.0, end), end, relative=True, ratios=felt)
 
 
 def _of_nodes(boundary: Boundary) -> Iterator[Drive]:

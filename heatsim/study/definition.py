@@ -20,6 +20,7 @@ from heatsim.scenario.documents.overrides import Override, parts_of
 from heatsim.scenario.files import reading_once
 from heatsim.scenario.messages import show, show_key
 from heatsim.scenario.tables.couplings import coupling_columns
+from heatsim.scenario.tables.model import with_temperature_unit
 from heatsim.scenario.tables.probes import UNITS as PROBE_UNITS
 from heatsim.study.checks import (
     limits_suit_their_responses,
@@ -87,17 +88,26 @@ class Definition:
         """The names of the probes of all runs."""
         return list(self.probe_units)
 
+    @cached_property
+    def _output(self) -> Mapping[str, Any]:
+        """The table [output] of the first run, with the units of temperatures."""
+        output = with_temperature_unit(self.document_of(1)).get("output")
+        return output if isinstance(output, Mapping) else {}
+
     @property
     def temperature_unit(self) -> TemperatureUnit:
-        """The unit in which the results show temperatures: `output.temperature` of the file."""
-        output = self.document.get("output")
-        name = output.get("temperature") if isinstance(output, Mapping) else None
-        return TEMPERATURE_UNITS.get(str(name), KELVIN)
+        """The unit in which pictures, the report and the terminal show temperatures: `output.temperature`."""
+        return TEMPERATURE_UNITS.get(str(self._output.get("temperature")), KELVIN)
+
+    @property
+    def table_unit(self) -> TemperatureUnit:
+        """The unit of temperatures in the results: `output.table_temperature`."""
+        return TEMPERATURE_UNITS.get(str(self._output.get("table_temperature")), self.temperature_unit)
 
     @cached_property
     def probe_units(self) -> dict[str, str]:
-        """The unit of each probe, and of each column of a coupling, by name: those of the file and of all runs."""
-        temperature = self.temperature_unit.name
+        """The unit of each probe in the results, and of each column of a coupling, by name: those of all runs."""
+        temperature = self.table_unit.name
         units = {
             str(probe["name"]): PROBE_UNITS.get(str(probe.get("statistic")), temperature)
             for probe in self._entries("probes")

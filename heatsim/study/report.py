@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.amounts import readable_unit
 from heatsim.counts import counted
 from heatsim.limits import SIGNS
+from heatsim.render.curves.curves import in_readable_unit
 from heatsim.report import certainty
 from heatsim.report.number_tables import FAIL, NumberTable
 from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed
 from heatsim.report.terminal import FAIL_STYLES, TerminalTable, file_table, name_table, written
 from heatsim.storage.folder import SUMMARY
+from heatsim.storage.run_tables import SECOND
 from heatsim.storage.summary_file import read_summary
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import FAIL as RUN_FAILS
@@ -76,7 +79,7 @@ def answers(study: Path, definition: Definition, rows: Sequence[Row]) -> Iterato
     if definition.limited and done:
         yield "limits", describe_limits(done)
     asked, extremes = responses_of(definition, done) if done else [], extreme_runs(definition, rows)
-    limits = {each.name: _limits(each) for each in definition.table.responses if each.limits.given}
+    limits = {each.name: _limits(each, definition) for each in definition.table.responses if each.limits.given}
     best = best_run(definition, rows)
     if best is not None:
         its = (f"{each.name} {_at(each, numbers.index(best[RUN]))}" for each in asked if each.name in limits)
@@ -98,10 +101,18 @@ def _at(response: ResponseValues, index: int) -> str:
     return f"{text} {response.unit}" if np.isfinite(response.values[index]) else "not reached"
 
 
-def _limits(response: Response) -> str:
-    """The limits of a response as the file has them."""
-    given = zip(SIGNS.values(), (response.at_most, response.at_least), strict=True)
-    return " and ".join(f"{sign} {value}" for sign, value in given if value is not None)
+def _limits(response: Response, definition: Definition) -> str:
+    """The limits of a response, in units for readers."""
+    unit = SECOND if response.is_time else definition.probe_units[response.probe]
+    return " and ".join(
+        f"{SIGNS[key]} {_limit_text(limit, unit, definition)}" for key, limit in response.limits.given.items()
+    )
+
+
+def _limit_text(limit: float, unit: str, definition: Definition) -> str:
+    if unit in TEMPERATURE_UNITS:
+        return definition.temperature_unit.text(limit)
+    return in_readable_unit(limit, readable_unit(unit, [limit]))
 
 
 def describe_limits(done: Sequence[Row]) -> str:

@@ -14,7 +14,7 @@ from heatsim.study.columns import DONE, FINAL_COLUMNS, LIMITS, PASS, STATUS, pro
 from heatsim.study.definition import Definition
 from heatsim.study.model import LOG, Range, Response, StudyAxis
 from heatsim.study.results import Row, column_units
-from heatsim.temperature_units import TEMPERATURE_UNITS
+from heatsim.temperature_units import TEMPERATURE_UNITS, TemperatureUnit
 
 _SCALES = {"m": LENGTHS, "s": TIMES}
 _MOST_PROBES = 4
@@ -133,23 +133,19 @@ def parameters_of(definition: Definition, rows: Sequence[Row]) -> list[Parameter
         others = [key for other in axes if other is not axis for key in other.keys]
         labels = dict.fromkeys(key_label(key, others, definition.document) for key in axis.keys)
         names = ", ".join(axis.keys), axis.name or ", ".join(labels)
-        found.append(_parameter(axis, names, _symbol(units[axis.keys[0]]), rows))
+        found.append(_parameter(axis, names, units[axis.keys[0]], rows, definition.temperature_unit))
     return found
 
 
-def _symbol(unit: str) -> str:
-    """A unit as texts write it."""
-    temperature = TEMPERATURE_UNITS.get(unit)
-    return unit.replace("^2", "²").replace("^3", "³") if temperature is None else temperature.symbol
-
-
-def _parameter(axis: StudyAxis, names: tuple[str, str], unit: str, rows: Sequence[Row]) -> Parameter:
+def _parameter(
+    axis: StudyAxis, names: tuple[str, str], unit: str, rows: Sequence[Row], shown: TemperatureUnit
+) -> Parameter:
     values = [row[axis.keys[0]] for row in rows]
     if any(isinstance(value, str) for value in values):
         categories = tuple(dict.fromkeys(str(value) for value in values))
         numbers = np.array([categories.index(str(value)) for value in values], dtype=np.float64)
         return Parameter(*names, "", numbers, categories)
-    unit, numbers = _readable(unit, np.array(values, dtype=np.float64))
+    unit, numbers = _readable(unit, np.array(values, dtype=np.float64), shown)
     if isinstance(axis.values, Range):
         return Parameter(*names, unit, numbers, (), axis.values.scale == LOG)
     different = np.unique(numbers)
@@ -168,30 +164,37 @@ def responses_of(definition: Definition, rows: Sequence[Row]) -> list[ResponseVa
     columns = columns or list(FINAL_COLUMNS)
     found = []
     for name in columns:
-        unit, values = _readable(_symbol(units[name]), np.array([row[name] for row in rows], dtype=np.float64))
+        values = np.array([row[name] for row in rows], dtype=np.float64)
+        unit, values = _readable(units[name], values, definition.temperature_unit)
         found.append(ResponseValues(name, unit, values))
     return found
 
 
-def _readable(unit: str, values: NDArray[np.float64]) -> tuple[str, NDArray[np.float64]]:
-    """Times in s and lengths in m in their most readable unit; other values as they are."""
+def _readable(unit: str, values: NDArray[np.float64], shown: TemperatureUnit) -> tuple[str, NDArray[np.float64]]:
+    """Temperatures in the unit in which they are shown, times and lengths in their most readable one, with its symbol.
+
+    Other values stay as they are.
+    """
+    written = TEMPERATURE_UNITS.get(unit)
+    if written is not None:
+        return shown.symbol, values if shown == written else shown.of(written.kelvins(values))
     sizes = np.abs(values[np.isfinite(values)])
     if unit not in _SCALES or not sizes.size:
-        return unit, values
+        return unit.replace("^2", "²").replace("^3", "³"), values
     better = choose_unit(_SCALES[unit], float(sizes.max()))
     return better.symbol, values / better.size
 
 
 def curve_of(definition: Definition, probe: str, columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    """The curve of a probe, of those from ``read_curves``, in the unit of the results."""
-    temperature = TEMPERATURE_UNITS.get(definition.probe_units[probe])
-    return columns[probe] if temperature is None else temperature.of(columns[probe])
+    """The curve of a probe, of those from ``read_curves``, in the unit of the label."""
+    temperature = definition.probe_units[probe] in TEMPERATURE_UNITS
+    return definition.temperature_unit.of(columns[probe]) if temperature else columns[probe]
 
 
 def label_of(definition: Definition, probe: str) -> str:
     """The label of an axis of a probe's curves."""
     unit = definition.probe_units[probe]
-    return f"Temperature ({_symbol(unit)})" if unit in TEMPERATURE_UNITS else f"{probe} ({unit})"
+    return f"Temperature ({definition.temperature_unit.symbol})" if unit in TEMPERATURE_UNITS else f"{probe} ({unit})"
 
 
 def rank_correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:

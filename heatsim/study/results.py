@@ -69,7 +69,7 @@ def column_types(definition: Definition) -> ColumnTypes:
 
 def column_units(definition: Definition) -> dict[str, str]:
     """The unit of each column; "" for texts and pure numbers."""
-    table, temperature = definition.table, definition.temperature_unit.name
+    table, temperature = definition.table, definition.table_unit.name
     units = dict.fromkeys(column_types(definition), "")
     units.update({key: _key_unit(definition, key) for key in table.keys})
     units.update(dict.fromkeys(FINAL_COLUMNS, temperature))
@@ -89,7 +89,7 @@ def _key_unit(definition: Definition, key: str) -> str:
     quantity = quantity_of(key, definition.document_of(1), Scenario)
     if quantity is None:
         return ""
-    return definition.temperature_unit.name if quantity is TEMPERATURE else quantity.unit
+    return definition.table_unit.name if quantity is TEMPERATURE else quantity.unit
 
 
 def cell(value: object) -> int | float | str:

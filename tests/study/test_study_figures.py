@@ -88,7 +88,7 @@ def test_a_grid_of_two_parameters_has_lines_and_maps(tmp_path: Path, grid_study:
     )
     text = shown(tmp_path, definition, rows)
     assert "6 of 6 runs done" in text
-    assert "320" in text
+    assert "46.85 °C" in text
 
 
 @pytest.mark.parametrize("fails", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -123,7 +123,7 @@ def test_many_drawn_runs_are_points_and_their_spans(tmp_path: Path) -> None:
     ]
     conductivity = next(line for line in text.splitlines() if line.strip().startswith("conductivity"))
     assert conductivity.split()[-1] == "+1.00"
-    for word in ("least", "median", "most", "deviation", "Σ at the end (K)"):
+    for word in ("least", "median", "most", "deviation", "Σ at the end (°C)"):
         assert word in text
 
 
@@ -220,15 +220,15 @@ method = "grid"
     definition, rows = finished(tmp_path, study)
     for row in rows:
         row["domain.size.1"] = float(str(row["domain.size.1"]).removesuffix(" mm")) * 1e-3
-        row["middle final"] = 300.0 + float(str(row["material.conductivity"]))
+        row["middle final"] = 573.15 + float(str(row["material.conductivity"]))
     size = parameters_of(definition, rows)[0]
     assert size.label == "size.y (mm)"
     assert size.values.tolist() == pytest.approx([12.0, 12.0, 20.0, 20.0], rel=1e-15)
     table = next(iter(response_tables(definition, rows)))
-    assert table.headers == ("run", "size.y (mm)", "conductivity (W/(m K))", "middle final (K)")
+    assert table.headers == ("run", "size.y (mm)", "conductivity (W/(m K))", "middle final (°C)")
     assert table.rows[:2] == [("1", "12", "40.25", "340.25"), ("2", "12", "241.20", "541.20")]
     # The decimals of temperatures follow from their range: one near 0 does not ask for more.
-    for row, temperature in zip(rows, (18.5647666, -0.0681314, 4.7389881, None), strict=True):
+    for row, temperature in zip(rows, (291.7147666, 273.0818686, 277.8889881, None), strict=True):
         row["middle final"] = temperature
     table = next(iter(response_tables(definition, rows)))
     assert [texts[-1] for texts in table.rows] == ["18.56", "-0.07", "4.74", "–"]

@@ -58,7 +58,7 @@ def test_a_study_names_the_runs_that_keep_limits_and_the_best(tmp_path: Path) ->
     best = re.search(r"best +run (\d): cold end", text)
     assert best is not None
     assert kept[int(best[1]) - 1]
-    assert "limit ≤ 100 degC and ≥ 320.0" in text
+    assert "limit ≤ 100 °C and ≥ 46.85 °C" in text
     page = build(tmp_path / "out", study.definition, study._rows)
     assert page.count('<tr class="bad">') == kept.count(False)
     assert "cold end" in page

@@ -14,7 +14,8 @@ from heatsim.scenario import Scenario
 from heatsim.scenario.values.document_quantities import quantity_of
 from heatsim.storage import run_tables
 from heatsim.study.definition import read
-from heatsim.study.responses import parameters_of, responses_of
+from heatsim.study.report import answers
+from heatsim.study.responses import label_of, parameters_of, responses_of
 
 STUDY = """
 [study]
@@ -101,3 +102,19 @@ def test_the_quantity_of_a_key(key: str, unit: str | None) -> None:
     }
     quantity = quantity_of(key, document, Scenario)
     assert (None if quantity is None else quantity.unit) == unit
+
+
+def test_a_study_written_in_celsius_shows_celsius_and_keeps_kelvins_in_tables(tmp_path: Path) -> None:
+    path = study_text.write(
+        tmp_path, STUDY.replace("[320, 340]", '["20 degC", "40 degC"]') + 'at_most = "380 K"\nat_least = "60 degC"\n'
+    )
+    study = heatsim.Study.from_scenario(path, ["initial.temperature='150 degC'"], output=tmp_path / "out", workers=1)
+    table, definition = study.run(), read(path, ["initial.temperature='150 degC'"])[0]
+    rows = table.to_pylist()
+    assert table.schema.field("warmest").metadata == {b"unit": b"K"}
+    shown = responses_of(definition, rows)[1]
+    assert shown.label == "warmest (°C)"
+    np.testing.assert_allclose(shown.values, np.array(table.column("warmest")) - 273.15, atol=1e-9)
+    assert parameters_of(definition, rows)[0].values.tolist() == [20.0, 40.0]
+    assert dict(answers(tmp_path / "out", definition, rows))["warmest"].endswith("limit ≤ 106.85 °C and ≥ 60 °C")
+    assert label_of(definition, "middle") == "Temperature (°C)"

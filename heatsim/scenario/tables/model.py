@@ -359,7 +359,7 @@ def _with_free_axis(document: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**document, "boundaries": {**{face: {"type": "insulated"} for face in faces}, **boundaries}}
 
 
-def _with_temperature_unit(document: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_temperature_unit(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """A document with the unit in which temperatures are shown, where it leaves it to heatsim."""
     output = document.get("output", {})
     if not isinstance(output, Mapping) or output.get("temperature", "auto") != "auto":
@@ -380,7 +380,7 @@ def complete(document: Any) -> Any:
     time = document.get("time")
     if isinstance(time, Mapping) and time.get("method") == "steady" and "initial" not in document:
         document = {**document, "initial": {"temperature": FIRST_GUESS}}
-    document = _with_free_axis(with_library(_with_temperature_unit(document)))
+    document = _with_free_axis(with_library(with_temperature_unit(document)))
     domain, materials = document.get("domain"), document.get("materials")
     if not isinstance(domain, Mapping) or "material" in domain:
         return document

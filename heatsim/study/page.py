@@ -75,7 +75,8 @@ def build(study: Path, definition: Definition, rows: Sequence[Row]) -> str:
     if definition.limited and done:
         kept = sum(row[LIMITS] == PASS for row in done)
         badges.insert(0, Badge(describe_limits(done), None if 0 < kept < len(done) else bool(kept)))
-    now = datetime.fromtimestamp((study / study_folder.RESULTS_CSV).stat().st_mtime) if done else datetime.now()
+    results = study / study_folder.RESULTS_CSV
+    now = datetime.fromtimestamp(results.stat().st_mtime) if results.exists() else datetime.now()
     subtitle = f"heatsim {version()} study · {now:%d %B %Y, %H:%M} · {study.resolve().name}"
     return document.page(title_of(definition), subtitle, badges, sections)
 

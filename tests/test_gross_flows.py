@@ -1,5 +1,6 @@
 """What enters and what leaves a body through one surface or source, where both add up to little or nothing."""
 
+import re
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,9 +11,11 @@ import runs
 import tomli_w
 
 from heatsim import Simulation
+from heatsim.amounts import POWERS, format_amount
 from heatsim.errors import Interrupted
 from heatsim.grid import FACES
 from heatsim.render.curves.energy_balance import SURFACES_TO_VOID, read_balance, read_flows
+from heatsim.report.answer import heat_facts
 from heatsim.report.number_tables import balance_table, flow_table
 from heatsim.report.page import build
 from heatsim.storage import folder as run_folder
@@ -63,6 +66,8 @@ def test_a_face_half_hot_and_half_cold_passes_the_heat_of_a_chain(tmp_path: Path
     assert not flows.none
     assert flows.turnover == pytest.approx(passing, rel=1e-6)
     assert "no heat flows" not in build(folder)
+    shown = format_amount(passing, POWERS, 4)
+    assert dict(heat_facts(None, flows)) == {"heat": f"z_min {shown} in and {shown} out"}
     (name, _, entering, leaving), _ = flow_table(flows).rows
     assert (name, float(entering), float(leaving)) == ("z_min", pytest.approx(passing, rel=1e-4), float(entering))
 
@@ -107,6 +112,7 @@ def test_a_wall_between_two_regions_of_void_passes_heat(method: str, tmp_path: P
     assert not balance.only_noise
     assert SURFACES_TO_VOID not in balance.negligible()
     assert "Heat flows both ways: surfaces to void" in balance_table(balance).remark
+    assert re.match(r"surfaces to void \S+ kJ in and \S+ kJ out", dict(heat_facts(balance, None))["heat"])
     assert "no heat flows" not in build(folder)
     if method == "implicit":
         summary = read_summary(folder)

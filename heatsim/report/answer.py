@@ -6,7 +6,7 @@ from typing import Any
 from heatsim.amounts import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_amount, format_time, readable_unit
 from heatsim.counts import plain
 from heatsim.limits import AT_MOST, SIGNS, LimitVerdict
-from heatsim.render.curves.energy_balance import EnergyBalance, SteadyFlows
+from heatsim.render.curves.energy_balance import EnergyBalance, Gross, SteadyFlows
 from heatsim.report.certainty import error_of
 from heatsim.report.number_tables import FAIL, PASS, NumberTable
 from heatsim.report.numbers import with_error
@@ -79,14 +79,19 @@ def heat_facts(balance: EnergyBalance | None, flows: SteadyFlows | None) -> Iter
     if balance is not None and not balance.only_noise:
         heats = {name: float(heat[-1]) for name, heat in balance.real().items()} | {"stored": float(balance.stored[-1])}
         unit = choose_unit(TIMES, float(balance.times[-1]))
-        yield "heat", f"{_largest(heats, ENERGIES)} until {format_time(float(balance.times[-1]), unit)}"
+        until = format_time(float(balance.times[-1]), unit)
+        yield "heat", f"{_largest(heats, balance.both, ENERGIES)} until {until}"
     if flows is not None and not flows.none:
-        yield "heat", _largest(flows.flows, POWERS)
+        yield "heat", _largest(flows.flows, flows.both, POWERS)
 
 
-def _largest(heats: Mapping[str, float], units: Sequence[Unit]) -> str:
-    """The largest of some heats, as text; positive into the body."""
-    order = sorted(heats, key=lambda name: -abs(heats[name]))
-    kept = [name for name in order if abs(heats[name]) > _SMALL * abs(heats[order[0]])]
-    texts = [f"{name} {format_amount(heats[name], units, 4)}" for name in kept[:_MOST_HEATS]]
+def _largest(heats: Mapping[str, float], both: Gross, units: Sequence[Unit]) -> str:
+    """The largest of some heats, as text; positive into the body. Of ``both``: what enters, and what leaves."""
+    sizes = {name: max(abs(heat), *both.get(name, (0.0,))) for name, heat in heats.items()}
+    order = sorted(heats, key=lambda name: -sizes[name])
+    kept = [name for name in order if sizes[name] > _SMALL * sizes[order[0]]]
+    amounts = {name: [format_amount(heat, units, 4) for heat in both.get(name, (heats[name],))] for name in kept}
+    texts = [
+        f"{name} {' in and '.join(amounts[name])}" + (" out" if name in both else "") for name in kept[:_MOST_HEATS]
+    ]
     return ", ".join(texts) + (", …" if len(kept) > len(texts) else "")

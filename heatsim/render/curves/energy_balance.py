@@ -85,6 +85,11 @@ class EnergyBalance:
         return max(map(fsum, zip(*self.gross.values(), strict=True)))
 
     @property
+    def both(self) -> Gross:
+        """The parts through which heat enters and leaves."""
+        return both_ways(self.gross, self.turnover)
+
+    @property
     def only_noise(self) -> bool:
         """Whether no term is larger than rounding, nor what enters and leaves.
 
@@ -123,7 +128,7 @@ class EnergyBalance:
     def real(self) -> dict[str, _Floats]:
         """The parts that are more than rounding; all that are not zero if there is nothing else."""
         least = 0.0 if self.only_noise else min(self.noise, _NEGLIGIBLE * self.turnover)
-        both = both_ways(self.gross, self.turnover)
+        both = self.both
         return {name: heat for name, heat in self.parts.items() if name in both or float(np.abs(heat).max()) > least}
 
     def negligible(self) -> list[str]:
@@ -133,7 +138,7 @@ class EnergyBalance:
     @property
     def hidden(self) -> str:
         """A sentence about heat that enters and leaves through one surface, if there is much of it; else empty."""
-        return "" if self.only_noise else describe_both(both_ways(self.gross, self.turnover), ENERGIES)
+        return "" if self.only_noise else describe_both(self.both, ENERGIES)
 
     def describe_residual(self) -> str:
         """What the residual at the end and its bound say."""

@@ -152,6 +152,15 @@ def test_a_wide_part_beside_a_thin_one_has_the_cells_that_its_own_edges_need() -
     assert inside.min() > 0.04e-3
 
 
+@pytest.mark.parametrize("end", [0.03, np.nextafter(0.03, 1.0), np.nextafter(0.03, 0.0), 0.03 + 1e-12])
+def test_parts_that_touch_but_for_rounding_have_the_cells_of_parts_that_touch(end: float) -> None:
+    of_b = '[[regions]]\nname = "{0}"\nmaterial = "b"\nbox = {{ min = [{1!r}, 0.0, 0.0], max = [{2!r}, 0.08, 0.02] }}\n'
+    touching, nearly = (
+        found(of_b.format("one", 0.02, 0.03) + of_b.format("other", float(start), 0.06)) for start in (0.03, end)
+    )
+    np.testing.assert_allclose(widths(nearly, 0), widths(touching, 0), rtol=1e-9)
+
+
 def test_the_ends_of_periodic_axes_are_neighbours() -> None:
     faces = "boundaries.x_min.type = 'periodic'\nboundaries.x_max.type = 'periodic'"
     beside = widths(found(f"{faces}\n{SLAB.replace('max = [0.1', 'max = [0.002')}"), 0)

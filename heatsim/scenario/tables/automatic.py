@@ -186,13 +186,14 @@ def _rules(
     factors, own, least = np.ones(len(planes)), np.full(len(planes), inf), np.zeros(len(planes))
     alone = [mark for mark in marks if not mark.whole or mark.low == mark.high]
     for mark in marks:
+        rounding = 0.0 < mark.high - mark.low <= near  # between parts that touch
         for piece in np.flatnonzero((planes[:-1] > mark.low - near) & (planes[1:] < mark.high + near)):
             if mark.whole and mark.width < widths[piece]:
                 widths[piece], names[piece] = mark.width, mark.name
         for end in (mark.low, mark.high):
             here = np.abs(planes - end) <= near
             if mark.low == mark.high or low + near < end < low + size - near:
-                if mark.width < inf:
+                if mark.width < inf and not rounding:
                     own[here] = np.minimum(own[here], mark.beside * mark.width)
                 else:
                     factors[here] = np.minimum(factors[here], mark.beside)

@@ -40,6 +40,7 @@ from heatsim.scenario.tables.surfaces import RegionSurface
 from heatsim.temperature_units import TemperatureUnit
 
 _LONGEST_FORMULA = 40  # characters
+_ROUNDINGS = 1e-12  # relative: smaller ends of a range are 0, as of max(0, cos(t))
 
 Number = Callable[[float], str]
 
@@ -105,7 +106,10 @@ def in_time(function: TimeFunction, number: Number, unit: str, end: float) -> st
 
 
 def _range(function: TimeFunction, number: Number, unit: str, end: float) -> str:
-    ends = dict.fromkeys(number(value).replace("-", "−") for value in function.extremes(end))
+    low, high = function.extremes(end)
+    smallest = _ROUNDINGS * max(abs(low), abs(high))
+    shown = (value if abs(value) > smallest else 0.0 for value in (low, high))
+    ends = dict.fromkeys(number(value).replace("-", "−") for value in shown)
     return f"{'…'.join(ends)} {unit}".rstrip()
 
 

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from heatsim import Simulation
 from heatsim.physics.conditions.surface_balance import STEFAN_BOLTZMANN
 from heatsim.physics.problem import HeatProblem
-from heatsim.run.in_words import condition_in_words
+from heatsim.run.in_words import condition_in_words, source_in_words
 from heatsim.scenario import load
 from heatsim.storage import folder, tables
 from heatsim.temperature_units import KELVIN
@@ -119,3 +119,8 @@ def test_it_stands_in_the_words_of_a_plan(tmp_path: Path) -> None:
     words = condition_in_words(scenario.boundaries.x_max, KELVIN, 10.0)
     assert words == "radiation to 280 K, emissivity 0.9, and flux 100…110 W/m² (100 + t)"
     assert not HeatProblem.from_scenario(scenario).linear
+
+
+def test_the_words_of_a_range_have_no_roundings() -> None:
+    (sun,) = load(Path(__file__).parents[2] / "scenarios" / "house_wall.toml").sources
+    assert source_in_words(sun, 604800.0).endswith(", times 0…1 (max(0, cos(2*pi*(t/86400 - 0.5))))")

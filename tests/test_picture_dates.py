@@ -1,11 +1,15 @@
 """Dates in pictures: on axes, in titles and in legends."""
 
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
+import runs
 
+import heatsim
 from heatsim.amounts import TIMES, choose_unit
 from heatsim.render.page.dates import label_times, moment
+from heatsim.report.page import build
 
 START = datetime(2024, 1, 31, 22, 0)
 
@@ -46,3 +50,13 @@ def test_times_without_a_date_have_their_unit() -> None:
     axis = Figure().add_subplot().yaxis
     label_times(axis, choose_unit(TIMES, 72000.0), (0.0, 72000.0), None)
     assert axis.get_label_text() == "Time (h)"
+
+
+def test_charts_of_reports_have_dates(tmp_path: Path) -> None:
+    overrides = ["time.start=2024-01-31T22:00"]
+    simulation = heatsim.Simulation.from_scenario(runs.write(tmp_path), overrides, output=tmp_path / "out")
+    simulation.run()
+    text = build(tmp_path / "out")
+    assert "Date, from 2024-01-31 to 2024-01-31" in text
+    assert "Time (s)" not in text
+    assert '"start":"2024-01-31T22:00:00Z"' in text.replace(": ", ":")

@@ -7,6 +7,7 @@ the numbers beside them and shows those under the pointer.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from html import escape
 from itertools import pairwise
 from typing import Any
@@ -45,6 +46,9 @@ class Chart:
         styles: colour and dashes of curves by name, as Matplotlib takes them; other curves get the next ones.
         around: the errors around curves by name, over the common axis.
         marks: limits of curves, in the unit of the vertical axis.
+        dates: the texts of dates by their places on the horizontal axis; empty for numbers.
+        start: with dates, that of x = 0.
+        size: with dates, the seconds of 1 on the horizontal axis.
     """
 
     title: str
@@ -56,6 +60,9 @@ class Chart:
     limits: tuple[float, float] | None = None
     around: Mapping[str, Band] = field(default_factory=dict)
     marks: Sequence[LimitLine] = ()
+    dates: Mapping[float, str] = field(default_factory=dict)
+    start: datetime | None = None
+    size: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,8 @@ def draw(chart: Chart) -> str:
     parts += _limits(chart, looks, frame)
     numbers = {
         "x": chart.x_label,
+        "start": None if chart.start is None else chart.start.isoformat() + "Z",
+        "size": chart.size,
         "left": _LEFT,
         "right": _RIGHT,
         "top": _TOP,
@@ -116,7 +125,7 @@ def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
     if chart.band:
         top, bottom = max(frame.up(chart.band), _TOP), min(frame.up(-chart.band), _BOTTOM)
         yield f'<rect x="{_LEFT}" y="{top:.1f}" width="{_RIGHT - _LEFT}" height="{bottom - top:.1f}" class="band"/>'
-    for value, text in ticks(frame.low, frame.high, 8).items():
+    for value, text in (chart.dates or ticks(frame.low, frame.high, 8)).items():
         x = f"{frame.across(value):.1f}"
         yield f'<line x1="{x}" x2="{x}" y1="{_TOP}" y2="{_BOTTOM}" class="grid"/>'
         yield f'<text x="{x}" y="{_BOTTOM + 18}" text-anchor="middle">{text}</text>'

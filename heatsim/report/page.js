@@ -3,6 +3,12 @@
 const MOST = 14;
 const text = (value) => String(Number(value.toPrecision(6))).replace("-", "\u2212");
 
+// The date at x on the clock of the run: "2024-01-31 12:00"; seconds only in short runs.
+function date(data, x) {
+  const at = new Date(Date.parse(data.start) + 1e3 * data.size * x).toISOString().replace("T", " ");
+  return at.slice(0, data.size * (data.high - data.low) < 7200 ? 19 : 16);
+}
+
 function nearest(sorted, x) {
   let low = 0, high = sorted.length - 1;
   while (high - low > 1) {
@@ -37,7 +43,7 @@ function follow(figure) {
     cursor.setAttribute("x2", place);
     shown.replaceChildren();
     const head = document.createElement("b");
-    head.textContent = `${data.x}: ${text(found[0].x)}`;
+    head.textContent = data.start === null ? `${data.x}: ${text(found[0].x)}` : date(data, found[0].x);
     shown.append(head);
     for (const { curve, y: value } of found) {
       const row = document.createElement("span"), colour = document.createElement("i");

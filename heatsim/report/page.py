@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.amounts import ENERGIES, LENGTHS, TIMES, choose_unit, format_time
+from heatsim.amounts import ENERGIES, LENGTHS, TIMES, choose_unit
 from heatsim.counts import counted
 from heatsim.limits import LimitVerdict
 from heatsim.render.curves.curves import (
@@ -30,6 +30,7 @@ from heatsim.render.curves.energy_balance import (
 )
 from heatsim.render.curves.energy_picture import parts_to_draw, styles_of_flows, styles_of_terms
 from heatsim.render.curves.flow_curves import flow_curves
+from heatsim.render.page.dates import date_ticks, moment
 from heatsim.render.page.figure import import_matplotlib
 from heatsim.report import answer, certainty, charts, document, facts, number_tables
 from heatsim.report.charts import Chart
@@ -43,7 +44,7 @@ from heatsim.storage.own_files import is_own_file
 from heatsim.storage.run_settings import RunSettings, read_settings
 from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_nodes, read_probes
 from heatsim.storage.summary_file import read_summary
-from heatsim.temperature_units import KELVIN, TemperatureUnit
+from heatsim.temperature_units import KELVIN
 from heatsim.version import version
 
 _Floats = NDArray[np.float64]
@@ -225,11 +226,11 @@ def _charts(
     if nodes is not None and len(nodes.times) > 1:
         unit = settings.temperature_unit
         curves = {name: unit.of(values) for name, values in nodes.in_unit(KELVIN.name).items()}
-        yield _over_time("Nodes", f"Temperature ({unit.symbol})", nodes.times, curves)
+        yield _over_time("Nodes", f"Temperature ({unit.symbol})", nodes.times, curves, start=settings.start)
     if balance is not None and not balance.only_noise:
-        yield _balance_chart(balance)
+        yield _balance_chart(balance, settings.start)
     if energy is not None and len(energy.times) > 1 and balance is not None and not balance.only_noise:
-        yield from _flow_charts(energy, balance, settings.patches)
+        yield from _flow_charts(energy, balance, settings)
 
 
 def _probe_charts(settings: RunSettings, summary: Mapping[str, Any], probes: RunTable) -> Iterator[Chart]:
@@ -237,11 +238,11 @@ def _probe_charts(settings: RunSettings, summary: Mapping[str, Any], probes: Run
     label = f"Temperature ({unit.symbol})"
     alone = {name: unit.of(values) for name, values in columns.items() if settings.line_of(name) is None}
     if alone and len(probes.times) > 1:
-        chart, size = _over_time("Probes", label, probes.times, alone), choose_unit(TIMES, float(probes.times[-1])).size
+        chart = _over_time("Probes", label, probes.times, alone, start=settings.start)
         bands = error_bands(summary, probes)
         title = f"{chart.title} with their errors in space" if bands else chart.title
         around = {
-            name: Band(band.times / size, unit.of(band.low), unit.of(band.high))
+            name: Band(band.times / chart.size, unit.of(band.low), unit.of(band.high))
             for name, band in bands.items()
             if name in chart.curves
         }
@@ -253,21 +254,21 @@ def _probe_charts(settings: RunSettings, summary: Mapping[str, Any], probes: Run
             numbers = {name: values for name, values in numbers.items() if values.any()}
             if not numbers:
                 continue
-            chart = _over_time(f"Probes: {', '.join(numbers)}", axis, probes.times, numbers)
+            chart = _over_time(f"Probes: {', '.join(numbers)}", axis, probes.times, numbers, start=settings.start)
             yield replace(chart, marks=marks)
     for name, (length, points) in settings.lines.items():
         values = [columns[column] for index in range(points) if (column := f"{name}[{index}]") in columns]
         if len(values) == points:
-            yield _along_line(name, length, probes.times, np.stack(values, axis=1), unit)
+            yield _along_line(name, length, probes.times, np.stack(values, axis=1), settings)
 
 
-def _along_line(name: str, length: float, times: _Floats, temperatures: _Floats, unit: TemperatureUnit) -> Chart:
+def _along_line(name: str, length: float, times: _Floats, temperatures: _Floats, settings: RunSettings) -> Chart:
     from matplotlib.colors import rgb2hex
 
-    lengths, time_unit = choose_unit(LENGTHS, length), choose_unit(TIMES, float(times[-1]))
+    lengths, unit, last = choose_unit(LENGTHS, length), settings.temperature_unit, float(times[-1])
     place = np.linspace(0.0, length, temperatures.shape[1]) / lengths.size
     rows = profile_times(temperatures) if len(times) > 1 else [0]
-    profiles = {format_time(float(times[row]), time_unit): (place, unit.of(temperatures[row])) for row in rows}
+    profiles = {moment(float(times[row]), last, settings.start): (place, unit.of(temperatures[row])) for row in rows}
     label = f"Distance along the line ({lengths.symbol})"
     colours = (rgb2hex(colour) for colour in colours_of_times(len(profiles)))
     styles = {name: {"color": colour} for name, colour in zip(profiles, colours, strict=True)}
@@ -277,7 +278,7 @@ def _along_line(name: str, length: float, times: _Floats, temperatures: _Floats,
     return Chart(title, label, f"Temperature ({unit.symbol})", profiles, 0.0, styles)
 
 
-def _balance_chart(balance: EnergyBalance) -> Chart:
+def _balance_chart(balance: EnergyBalance, start: datetime | None) -> Chart:
     parts = parts_to_draw(balance)
     terms = {"stored": balance.stored, **parts}
     largest = max(float(np.abs(heat).max()) for heat in terms.values())
@@ -288,20 +289,20 @@ def _balance_chart(balance: EnergyBalance) -> Chart:
     band = balance.noise / unit.size if balance.only_noise else 0.0
     scaled = {name: heat / unit.size for name, heat in terms.items()}
     label = f"Heat into the body ({unit.symbol})"
-    return _over_time(title, label, balance.times, scaled, band, styles_of_terms(balance))
+    return _over_time(title, label, balance.times, scaled, band, styles_of_terms(balance), start)
 
 
-def _flow_charts(energy: RunTable, balance: EnergyBalance, patches: Mapping[str, str]) -> Iterator[Chart]:
+def _flow_charts(energy: RunTable, balance: EnergyBalance, settings: RunSettings) -> Iterator[Chart]:
     """Heat flows, with the colours of the energy balance."""
     for title, label, found in (
-        ("Heat flows", "Heat flow into the body", flow_parts(energy, patches)),
+        ("Heat flows", "Heat flow into the body", flow_parts(energy, settings.patches)),
         ("Heat flows into regions, and through contacts", "Heat flow", energy.of_parts(WATT)),
     ):
         curves = flow_curves(energy.times, found)
         if curves is not None:
             axis = f"{label} ({curves.unit.symbol})"
             styles = styles_of_flows(curves.flows, balance)
-            chart = _over_time(title, axis, curves.times, curves.flows, 0.0, styles)
+            chart = _over_time(title, axis, curves.times, curves.flows, 0.0, styles, settings.start)
             remark = f": {curves.remark}" if curves.remark else ""
             yield replace(chart, title=chart.title + remark, limits=curves.limits)
 
@@ -313,12 +314,16 @@ def _over_time(
     curves: Mapping[str, _Floats],
     band: float = 0.0,
     styles: Mapping[str, dict[str, Any]] | None = None,
+    start: datetime | None = None,
 ) -> Chart:
-    unit = choose_unit(TIMES, float(times[-1]))
+    unit, dates, x_label = choose_unit(TIMES, float(times[-1])), dict[float, str](), ""
+    if start is not None:
+        x_label, dates = date_ticks(unit, (float(times[0]), float(times[-1])), start)
     shown = {name: (times / unit.size, values) for name, values in list(curves.items())[:_MOST_CURVES]}
     left = len(curves) - len(shown)
     more = f" ({left} more in the table)" if left else ""
     if styles is None and len(shown) <= _MOST_DIFFERENT:
         # As in the pictures.
         styles = {name: line_style(number) for number, name in enumerate(shown)}
-    return Chart(title + more, f"Time ({unit.symbol})", label, shown, band, styles or {})
+    x_label = x_label or f"Time ({unit.symbol})"
+    return Chart(title + more, x_label, label, shown, band, styles or {}, dates=dates, start=start, size=unit.size)

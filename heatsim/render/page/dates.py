@@ -34,6 +34,19 @@ def label_times(axis: Any, unit: Unit, ends: tuple[float, float], start: datetim
     if start is None:
         axis.set_label_text(f"Time ({unit.symbol})")
         return
+    label, ticks = date_ticks(unit, ends, start)
+    axis.set_ticks([*ticks], [*ticks.values()])
+    axis.set_label_text(label)
+
+
+def date_ticks(unit: Unit, ends: tuple[float, float], start: datetime) -> tuple[str, dict[float, str]]:
+    """The label of an axis of times with dates, and the texts at its numbers, which are times in a unit.
+
+    Args:
+        unit: of the numbers.
+        ends: of the times in s.
+        start: the date of the start.
+    """
     import matplotlib.dates
 
     of: Any = matplotlib.dates
@@ -43,5 +56,4 @@ def label_times(axis: Any, unit: Unit, ends: tuple[float, float], start: datetim
     formatter = of.ConciseDateFormatter(locator)
     texts = formatter.format_ticks(dates)
     places = [(of.num2date(value).replace(tzinfo=None) - start).total_seconds() / unit.size for value in dates]
-    axis.set_ticks(places, texts)
-    axis.set_label_text(f"Date, from {low.date()} to {high.date()}")
+    return f"Date, from {low.date()} to {high.date()}", dict(zip(places, texts, strict=True))

@@ -300,7 +300,12 @@ class Sources:
         Raises:
             ScenarioError: a value of ``scale`` is not finite.
         """
-        return [self._beam(source, times, dt) for source in self.beams]
+        first, end, rows = times.min(), times.max() + np.max(dt), []
+        for source in self.beams:
+            begins, ends = self.tracks[id(source)].on
+            off = end <= begins or first >= ends
+            rows.append(self._dark[id(source)] if off else self._beam(source, times, dt))
+        return rows
 
     def face_beams(self, times: Array, dt: float | Array) -> list[BeamRows]:
         """The same for the beams that surfaces at faces of the box absorb."""
@@ -357,11 +362,11 @@ class Sources:
         return found
 
     def _beam(self, source: Source, times: Array, dt: float | Array) -> BeamRows:
-        beam, (begins, ends) = source.beam, self.tracks[id(source)].on
+        beam = source.beam
         assert beam is not None
-        if times.max() + np.max(dt) <= begins or times.min() >= ends:
-            return self._dark[id(source)]
         spots = self._parts(source, times, dt)
+        if not spots.powers.any():
+            return self._dark[id(source)]
         shape = len(times), int(spots.counts.max(initial=1))
         first, weights = np.zeros((*shape, 2), np.int32), []
         for number, (axis, centres) in enumerate(zip(face_axes(beam.face), spots.places, strict=True)):

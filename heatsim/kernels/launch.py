@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,31 +145,25 @@ def _grid(
     return np.array(values, dtype=structs.GRID)
 
 
-class OfSweep(NamedTuple):
-    """The arguments of a sweep; :meth:`CudaKernel.__call__` describes them."""
-
-    T: Any
-    T_new: Any
-    coefficients: NDArray[Any]
-    sweep: int
-    ledger: NDArray[Any]
-
-
 @dataclass(frozen=True)
 class CudaKernel:
-    """A compiled kernel. Subclasses queue other kernels before or after each of its sweeps.
+    """A compiled kernel.
 
     Attributes:
         build: its build.
         function: the compiled function; calling it launches the kernel.
         xp: CuPy, or a replacement.
         stage_table: device address of its table of stages in constant memory; 0 if it has none.
+        before: the kernel that each sweep needs before it, and its launches, if there is one.
+        after: the kernel that completes each sweep, and its launches, if there is one.
     """
 
     build: Build
     function: Any
     xp: Any
     stage_table: int
+    before: "tuple[CudaKernel, Sequence[Launch]] | None" = None
+    after: "tuple[CudaKernel, Sequence[Launch]] | None" = None
 
     def __call__(
         self,
@@ -194,8 +188,9 @@ class CudaKernel:
             first_stage: place of its first step in the table of stages, for kernels that have one.
             steps: the number of steps of a resident kernel; if it is more than 1, T is overwritten too.
         """
-        of_sweep = OfSweep(T, T_new, coefficients, sweep, ledger)
-        self._queue_before(of_sweep)
+        if self.before is not None:
+            kernel, beside = self.before
+            kernel(beside, T, T_new, coefficients, sweep, ledger)
         room = shared_bytes(self.build, coefficients)
         others = _opaque(coefficients), np.uint64(sweep), _opaque(ledger)
         for launch in launches:
@@ -206,13 +201,9 @@ class CudaKernel:
                 self.function.kernel(*shape, shared_mem=room, enable_cooperative_groups=True)
             else:
                 self.function(*shape, shared_mem=room)
-        self._queue_after(of_sweep)
-
-    def _queue_before(self, of_sweep: OfSweep) -> None:
-        """Queue the kernel that a sweep needs before it, if there is one."""
-
-    def _queue_after(self, of_sweep: OfSweep) -> None:
-        """Queue the kernel that completes a sweep, if there is one."""
+        if self.after is not None:
+            kernel, beside = self.after
+            kernel(beside, T, T_new, coefficients, sweep, ledger)
 
     def load_stages(self, sweep: int, count: int) -> None:
         """Queue a copy of the coefficients of ``count`` stages to the table; their data begin at ``sweep``."""

@@ -209,7 +209,7 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
         launches = of_both_depths(build, steps)
         if build.pipeline is not None:
             second = launch.compile_kernel(correction.correction_build(build, gpu.block_memory()))
-            kernel = correction.CorrectedKernel(build, kernel.function, kernel.xp, 0, second, corrected(build, steps))
+            kernel = replace(kernel, stage_table=0, after=(second, corrected(build, steps)))
         count = steps_a_launch(build, launches[0], steps.steps)
         while steps.steps - step >= count:
             T_new[...] = cupy.nan

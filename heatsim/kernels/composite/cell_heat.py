@@ -1,6 +1,6 @@
 """Step bodies with sources in single cells: one kernel calculates their heat, then the step adds it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
@@ -9,28 +9,11 @@ from heatsim.grid import Grid
 from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.compilation import Build
-from heatsim.kernels.launch import CudaKernel, Launch, OfSweep
+from heatsim.kernels.launch import CudaKernel, Launch
 
 _THREADS = 256  # of a block
 # Not on the ladder: it steps no cell.
 CELL_HEAT = KernelSpec("cell_heat", "cuda", "composite/cell_heat.cu", "the heat of sources in cells", (_THREADS, 1, 1))
-
-
-@dataclass(frozen=True)
-class HeatedKernel(CudaKernel):
-    """A kernel that does steps; before each step another kernel calculates the heat of sources in cells.
-
-    Attributes:
-        heating: the kernel that calculates this heat.
-        cells: its launch.
-    """
-
-    heating: CudaKernel
-    cells: Launch
-
-    def _queue_before(self, of_sweep: OfSweep) -> None:
-        """Queue the kernel that calculates the heat."""
-        self.heating((self.cells,), *of_sweep)
 
 
 def heating_build(build: Build) -> Build:
@@ -51,4 +34,4 @@ def compile_kernel(build: Build, grid: Grid, count: int) -> CudaKernel:
     if not build.variant.cell_heat:
         return kernel
     heating = launch.compile_kernel(heating_build(build))
-    return HeatedKernel(build, kernel.function, kernel.xp, kernel.stage_table, heating, heating_launch(grid, count))
+    return replace(kernel, before=(heating, (heating_launch(grid, count),)))

@@ -9,8 +9,7 @@ sweep:
     correction.cu     boxes over wrong cells     T ──► T_new    correct; adds heat to the ledger
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -21,7 +20,7 @@ from heatsim.device import Device
 from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.compilation import Build
-from heatsim.kernels.launch import CudaKernel, Launch, OfSweep
+from heatsim.kernels.launch import CudaKernel, Launch
 from heatsim.physics.cells.cell_types import INTERIOR, CellTypes
 
 # Not on the ladder: it does not step a whole grid.
@@ -48,23 +47,6 @@ MOST = 0.7
 _MOST_CELLS = 2**31 - 1  # of all boxes: positions in the table have 32 bits
 
 
-@dataclass(frozen=True)
-class CorrectedKernel(CudaKernel):
-    """07 followed by its correction.
-
-    Attributes:
-        correction: the kernel that steps the boxes.
-        boxes: its launches.
-    """
-
-    correction: CudaKernel
-    boxes: Sequence[Launch]
-
-    def _queue_after(self, of_sweep: OfSweep) -> None:
-        """Queue the correction of a sweep."""
-        self.correction(self.boxes, *of_sweep)
-
-
 def correct(
     build: Build,
     materials: CellTypes,
@@ -87,8 +69,8 @@ def correct(
     found = boxes(build, materials, periodic, open_faces, memory, device.multiprocessors(), written=written)
     if found is None:
         return None
-    kernel, correction = launch.compile_kernel(build), launch.compile_kernel(correction_build(build, memory))
-    return CorrectedKernel(build, kernel.function, kernel.xp, kernel.stage_table, correction, found)
+    correction = launch.compile_kernel(correction_build(build, memory))
+    return replace(launch.compile_kernel(build), after=(correction, found))
 
 
 def _threads(build: Build) -> int:

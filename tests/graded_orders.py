@@ -87,8 +87,8 @@ class Regridded:
                 )
         simulation = Simulation.from_scenario(case.path, overrides, output=folder, overwrite=True)
         simulation.run()
-        of = case.end if method == "steady" and isinstance(case.end, EndState) else case
-        return of.quantity(simulation).rms
+        own = case.end.quantity if method == "steady" and isinstance(case.end, EndState) else None
+        return (own or case.quantity)(simulation).rms
 
 
 class Turned:

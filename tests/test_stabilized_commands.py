@@ -23,7 +23,7 @@ STABILIZED = ("--set", "time.method=stabilized")
 
 def test_a_run_tells_its_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario, target = runs.write(tmp_path), tmp_path / "run"
-    assert main(["run", str(scenario), "--output", str(target), *STABILIZED]) == 0
+    assert main(["run", str(scenario), "--output", str(target), *STABILIZED, "--verbose"]) == 0
     out, err = capsys.readouterr()
     assert [line for line in err.splitlines() if line != progress.COMPILING] == []
     summary = json.loads((target / folder.SUMMARY).read_text())

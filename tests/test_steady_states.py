@@ -336,7 +336,7 @@ def test_the_time_of_a_search_is_measured(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_the_command_line_shows_flows_and_pictures(tmp_path: Path) -> None:
     path = write(tmp_path, WALL.replace("figures = false", "figures = true"))
-    code, out, err = runs.command("run", path, "--output", tmp_path / "out")
+    code, out, err = runs.command("run", path, "--output", tmp_path / "out", "--verbose")
     assert (code, err) == (0, "")
     assert "steady state" in out
     assert "imbalance" in out

@@ -381,7 +381,7 @@ def test_a_study_states_the_errors_of_its_extreme_runs(tmp_path: Path) -> None:
         known = [row for row in rows if row[name]]
         for which, sign in (("smallest", 1.0), ("largest", -1.0)):
             extreme = min(known, key=lambda row: (sign * float(row[name]), int(row["run"])))
-            extremes[name.replace(" (", f", {which} (")] = extreme["run"]
+            extremes[name.replace(" (", f", {which} (").replace("(K)", "(°C)")] = extreme["run"]
     assert {int(folder.name) for folder in stated} == {*map(int, extremes.values())}
     assert len(stated) < len(folders)
     for folder in stated:
@@ -395,7 +395,7 @@ def test_a_study_states_the_errors_of_its_extreme_runs(tmp_path: Path) -> None:
     page = build_study(out, definition, table_rows)
     for text in (shown, page):
         assert "Errors in space" in text
-        assert "warmest, largest (K)" in text
+        assert "warmest, largest (°C)" in text
     before = [(folder / "summary.json").stat().st_mtime_ns for folder in folders]
     assert runs.command(*arguments)[0] == 0
     assert [(folder / "summary.json").stat().st_mtime_ns for folder in folders] == before

@@ -37,6 +37,7 @@ from heatsim.kernels.cpu.planes import graded
 from heatsim.kernels.cpu.varying_cells import sum_varying_cells
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import Callback
+from heatsim.physics.cells import cell_heat
 from heatsim.physics.conditions import gap_laws, mixed_cells, surface_balance
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ SOURCES = (
     *(called_parts, composite_cells, composite_faces, composite_heat, composite_sums),
     *(composite_surfaces, composite_void, graded_lines, graded_sums, linked_functions, march, plan, planes),
     *(lines, surface_rises, varying_cells),
-    *(gap_laws, mixed_cells, surface_balance),
+    *(cell_heat, gap_laws, mixed_cells, surface_balance),
 )
 _KEY = source_key(SOURCES)
 

@@ -370,7 +370,7 @@ def test_a_plan_says_whether_the_error_will_be_stated(tmp_path: Path, monkeypatc
 
 def test_a_study_states_the_errors_of_its_extreme_runs(tmp_path: Path) -> None:
     path, out = study_text.write(tmp_path), tmp_path / "out"
-    arguments = ("study", path, "--output", out, "--workers", "1", "--set", "domain.cells=[16,8,1]")
+    arguments = ("study", path, "--output", out, "--workers", "1", "--set", "domain.cells=[16,8,1]", "--verbose")
     code, shown, err = runs.command(*arguments)
     assert code == 0, err
     folders = sorted((out / "runs").iterdir())

@@ -144,7 +144,7 @@ class _SlabSources(Sources):
         """The flux of each beam on the planes of the slab."""
         for source in Sources.beams.fget(self):  # type: ignore[attr-defined]
             self._parts(source, times, dt)  # so that all ranks raise the error of a beam on any slab
-        return [beam if beam.face >= 4 or beam.dark else self._cut(beam) for beam in super().beam_rows(times, dt)]
+        return [beam if beam.face >= 4 else self._cut(beam) for beam in super().beam_rows(times, dt)]
 
     def _cut(self, beam: BeamRows) -> BeamRows:
         """A beam on an x or y face: its weights in all planes of the slab."""

@@ -221,12 +221,10 @@ class CompositeArrays:
 
     def _spots(self, beams: Sequence[BeamRows]) -> tuple[Any, list[Any]]:
         """Struct BeamSpot of the spots of each step, or of all steps, and the arrays of weights that these point to."""
-        lit = {number: beam for number, beam in enumerate(beams) if not beam.dark}
-        steps, kept = max((len(beam.first) for beam in lit.values()), default=1), list[Any]()
-        counts = *(beam.first.shape[1] for beam in lit.values()), 1
-        found = [np.zeros((steps, count), dtype=structs.BEAM_SPOT) for count in counts]
+        steps, kept = max(len(beam.first) for beam in beams), list[Any]()
+        found = [np.zeros((steps, count), dtype=structs.BEAM_SPOT) for count in (*(b.first.shape[1] for b in beams), 1)]
         found[-1]["face"] = structs.NO_SPOT
-        for (number, beam), spots in zip(lit.items(), found[:-1], strict=True):
+        for number, (beam, spots) in enumerate(zip(beams, found[:-1], strict=True)):
             weights = [self._on_device(weight) for weight in beam.weights]
             kept += weights
             places = np.arange(spots.shape[1], dtype=np.uint64)[:, None]
@@ -250,11 +248,10 @@ class CompositeArrays:
             np.ascontiguousarray(part, dtype=self.precision)
             for part in (rows.conditions, rows.held, rows.heat, rows.factors, rows.amounts)
         )
-        beams = list(rows.beams)
-        for number, beam in enumerate(beams):
-            if not beam.dark:
-                u, v = (np.ascontiguousarray(weights, dtype=self.precision) for weights in beam.weights)
-                beams[number] = replace(beam, weights=(u, v))
+        beams = []
+        for beam in rows.beams:
+            u, v = (np.ascontiguousarray(weights, dtype=self.precision) for weights in beam.weights)
+            beams.append(replace(beam, weights=(u, v)))
         return StepRows(count, conditions, held, heat, factors, beams, self._face_shapes, amounts)
 
 

@@ -300,19 +300,12 @@ _made_beams: WeakKeyDictionary[StepRows, dict[RingAxes, tuple[NDArray[Any], ...]
 
 
 def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any], axes: RingAxes) -> tuple[NDArray[Any], ...]:
-    """BEAM_FIELDS; and of the steps the numbers of spots, their first cells, and all weights side by side.
-
-    Beams that are off have no spots and are at no face.
-    """
+    """BEAM_FIELDS; and of the steps the numbers of spots, their first cells, and all weights side by side."""
     places, end, slots = np.zeros((len(beams), BEAM_FIELDS), np.int64), 0, 0
-    places[:, 0] = -1
-    lit = {number: beam for number, beam in enumerate(beams) if not beam.dark}
-    rows, first = max((len(beam.first) for beam in lit.values()), default=1), []
-    spots = np.zeros((rows, len(beams)), np.int64)
-    if not lit:
-        return places, spots, np.zeros((1, 0, 2), np.int64), np.zeros((1, 0), dtype)
-    for number, beam in lit.items():
-        spots[:, number] = beam.spots
+    if not beams:
+        return places, np.zeros((1, 0), np.int64), np.zeros((1, 0, 2), np.int64), np.zeros((1, 0), dtype)
+    rows, first = max(len(beam.first) for beam in beams), []
+    for number, beam in enumerate(beams):
         places[number, 0], places[number, FIRST_SPOT] = beam.face if beam.at_face else -1, slots
         for axis, weights in enumerate(beam.weights):
             places[number, 1 + axis * 2 : 3 + axis * 2] = end, weights.shape[2]
@@ -322,14 +315,13 @@ def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any], axes: RingAxes) -> t
             places[number, 1:5], places[number, TURNED] = places[number, [3, 4, 1, 2]], 1
         slots += beam.first.shape[1]
         first.append(np.broadcast_to(beam.first[..., ::-1] if turned else beam.first, (rows, *beam.first.shape[1:])))
+    spots = np.stack([np.broadcast_to(beam.spots, rows) for beam in beams], axis=1)
     all_weights = [
-        np.broadcast_to(part.reshape(len(part), -1), (rows, part[0].size))
-        for beam in lit.values()
-        for part in beam.weights
+        np.broadcast_to(part.reshape(len(part), -1), (rows, part[0].size)) for beam in beams for part in beam.weights
     ]
     return (
         places,
-        spots,
+        spots.astype(np.int64, order="C"),
         np.concatenate(first, axis=1, dtype=np.int64),
         np.ascontiguousarray(np.hstack(all_weights)),
     )

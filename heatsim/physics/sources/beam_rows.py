@@ -1,7 +1,6 @@
 """The flux of a beam on a face in each of many steps."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +27,6 @@ class BeamRows:
     spots: NDArray[np.int32]
     at_face: bool = True
 
-    @cached_property
-    def dark(self) -> bool:
-        """Whether it has no spot in any step."""
-        return not self.spots.any()
-
     def __getitem__(self, some: slice) -> "BeamRows":
         """The flux in some of the steps; one step holds for all."""
         if len(self.first) == 1:
@@ -42,8 +36,6 @@ class BeamRows:
 
     def combined(self, other: "BeamRows", own: float, others: float) -> "BeamRows":
         """The sum of the flux in one step of this and one of another, each times a factor."""
-        if self.dark and other.dark:
-            return self
         spots, more = int(self.spots[0]), int(other.spots[0])
         weights = [
             np.concatenate((factor * mine[:, :spots], other_factor * theirs[:, :more]), axis=1)

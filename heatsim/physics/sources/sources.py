@@ -300,12 +300,7 @@ class Sources:
         Raises:
             ScenarioError: a value of ``scale`` is not finite.
         """
-        first, end, rows = times.min(), times.max() + np.max(dt), []
-        for source in self.beams:
-            begins, ends = self.tracks[id(source)].on
-            off = end <= begins or first >= ends
-            rows.append(self._dark[id(source)] if off else self._beam(source, times, dt))
-        return rows
+        return [self._beam(source, times, dt) for source in self.beams]
 
     def face_beams(self, times: Array, dt: float | Array) -> list[BeamRows]:
         """The same for the beams that surfaces at faces of the box absorb."""
@@ -362,11 +357,11 @@ class Sources:
         return found
 
     def _beam(self, source: Source, times: Array, dt: float | Array) -> BeamRows:
-        beam = source.beam
+        beam, (begins, ends) = source.beam, self.tracks[id(source)].on
         assert beam is not None
-        spots = self._parts(source, times, dt)
-        if not spots.powers.any():
+        if times.max() + np.max(dt) <= begins or times.min() >= ends:
             return self._dark[id(source)]
+        spots = self._parts(source, times, dt)
         shape = len(times), int(spots.counts.max(initial=1))
         first, weights = np.zeros((*shape, 2), np.int32), []
         for number, (axis, centres) in enumerate(zip(face_axes(beam.face), spots.places, strict=True)):

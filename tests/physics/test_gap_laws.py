@@ -260,6 +260,18 @@ def test_a_jump_that_moves_is_refused_and_others_are_followed() -> None:
         assert np.interp(T, kink.nodes, row) == pytest.approx(values, abs=5e-3)
 
 
+@pytest.mark.parametrize("height", [-100.0, 1e6])
+def test_a_peak_that_is_narrow_in_temperature_and_time_is_refused(height: float) -> None:
+    """Between all nodes and moments, below 0 or far above; a wider one is followed."""
+    peak = 'conductance = "10 + {}*exp(-((T-{})/{})^2)*exp(-((t-{})/{})^2)"'
+    rng = np.random.default_rng(7)
+    for _ in range(5):
+        place, moment = rng.uniform(500.0, 800.0), rng.uniform(50.0, 250.0)
+        with pytest.raises(ScenarioError, match=r"temperature and time to be followed|must be at least 0"):
+            problem(Slabs().text(contact=peak.format(height, place, 0.02, moment, 0.01)))
+    problem(Slabs().text(contact=peak.format(abs(height) / 1e5, 600.0, 50.0, 100.0, 40.0)))
+
+
 @pytest.mark.parametrize(
     ("contact", "key"),
     [

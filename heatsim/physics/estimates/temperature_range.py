@@ -29,7 +29,9 @@ from heatsim.physics.time.time_steps import INSTANT
 from heatsim.physics.time.tolerance import DEFAULT_PART, LEAST_DEFAULT
 from heatsim.scenario import Material, MaterialFunction, MaterialTable, Node, Scenario, Source, TimeFunction
 from heatsim.scenario.tables.materials import largest
+from heatsim.scenario.values.bounds import bounds as bounds_of
 from heatsim.scenario.values.course import first_place
+from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.quantities import CONDUCTIVITY, CONTACT_CONDUCTANCE, LARGEST, SMALLEST, Quantity
 from heatsim.scenario.values.surfacefunction import SurfaceFormula
 
@@ -38,6 +40,7 @@ Array = NDArray[np.float64]
 # K. Beyond this, expressions need a temperature_range: tables would become coarse.
 HOTTEST = 10_000.0
 _PARTS, _MOST_PARTS = 64, 4096  # parts of the run, over each of which sources are averaged
+_STANDS_OUT = 0.05  # part of the range of a law that its nodes and moments may miss
 _LARGEST_RISE = 1e7  # K; a larger rise counts as unbounded
 
 
@@ -153,8 +156,28 @@ def _faults_of_laws(scenario: Scenario, occurring: Occurring, laws: Sequence[Gap
                 at = partial(function.of, other=time)
                 message = _fault(occurring, at, law.nodes, quantity, law.high, known, time if law.courses else None)
                 if message is not None:
-                    yield Mistake(f"contacts.{law.number}.{key}", message)
                     break
+            else:
+                message = _unseen(law, function.expression, values)
+            if message is not None:
+                yield Mistake(f"contacts.{law.number}.{key}", message)
+
+
+def _unseen(law: GapLaw, expression: Expression, values: Array) -> str | None:
+    """What a law has between its nodes and moments, where it has ``values``; None if nothing stands out there."""
+    if not {"T", "t"} <= expression.used:
+        return None
+    found = bounds_of(expression, T=(law.low, min(law.high, HOTTEST)), t=(0.0, law.end))
+    apart = _STANDS_OUT * (found.seen[1] - found.seen[0])
+    for seen, place, known, sign in zip(
+        found.seen, found.places, (values.min(), values.max()), (-1.0, 1.0), strict=True
+    ):
+        if sign * (seen - known) > apart:
+            return (
+                f"is {seen!r} at {place['T']!r} K and t = {place['t']!r} s, a place that is too narrow in temperature "
+                "and time to be followed; make it wider, or set a temperature_range without it"
+            )
+    return None
 
 
 def _fault(

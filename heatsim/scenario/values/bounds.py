@@ -1,7 +1,8 @@
 """Between which values an expression lies in a box of its variables, by bisection of the box."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
+from math import inf, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +24,15 @@ class Bounds:
     Attributes:
         low, high: bounds of all its values; infinite if it may be unbounded.
         defined: whether it is certainly finite in the whole box.
+        seen: the lowest and the highest value that was found in the box.
+        places: where in the box these are, by the name of each variable.
     """
 
     low: float
     high: float
     defined: bool
+    seen: tuple[float, float]
+    places: tuple[Mapping[str, float], Mapping[str, float]]
 
 
 def bounds(expression: Expression, **box: tuple[float, float]) -> Bounds:
@@ -43,6 +48,7 @@ def bounds(expression: Expression, **box: tuple[float, float]) -> Bounds:
     operations = Operations(expression.tree, names)
     place, found_low, found_high, defined = operations.last, inf, -inf, True
     least, most = inf, -inf
+    lowest = highest = dict.fromkeys(names, nan)
     with np.errstate(all="ignore"):
         for level in range(_LEVELS):
             middle = 0.5 * low + 0.5 * high
@@ -50,11 +56,15 @@ def bounds(expression: Expression, **box: tuple[float, float]) -> Bounds:
             lows, highs = (dict(zip(names, side, strict=True)) for side in (low, high))
             found = Boxes(operations, lows, highs, chosen=False).of(place, points)[place]
             count = low.shape[1]
-            values = points[place][0]
-            values = values[np.isfinite(values)]
-            least, most = min(least, values.min(initial=inf)), max(most, values.max(initial=-inf))
-            below, above, broken = (np.broadcast_to(each, (count,)) for each in (found.low, found.high, found.broken))
-            below, above = np.where(np.isnan(below), -inf, below), np.where(np.isnan(above), inf, above)
+            values: Array = np.broadcast_to(points[place][0], (count,))
+            bottom, top = (int(np.argmax(np.where(np.isfinite(values), sign * values, -inf))) for sign in (-1.0, 1.0))
+            if -inf < values[bottom] < least:
+                least, lowest = float(values[bottom]), dict(zip(names, middle[:, bottom].tolist(), strict=True))
+            if inf > values[top] > most:
+                most, highest = float(values[top]), dict(zip(names, middle[:, top].tolist(), strict=True))
+            broken = np.broadcast_to(found.broken, (count,))
+            below: Array = np.broadcast_to(np.where(np.isnan(found.low), -inf, found.low), (count,))
+            above: Array = np.broadcast_to(np.where(np.isnan(found.high), inf, found.high), (count,))
             allowed = _SHARP * max(most - least, 0.0)
             live = (below < least - allowed) | (above > most + allowed) | broken
             excess = np.maximum(least - below, above - most)
@@ -72,7 +82,8 @@ def bounds(expression: Expression, **box: tuple[float, float]) -> Bounds:
             rows = np.zeros((len(names), count))
             rows[: len(found.rows)] = found.rows
             low, high = halved(low[:, rest], high[:, rest], rows[:, rest], whole)
-    return Bounds(found_low, found_high, defined and np.isfinite(found_low) and np.isfinite(found_high))
+    whole_defined = bool(defined and np.isfinite(found_low) and np.isfinite(found_high))
+    return Bounds(found_low, found_high, whole_defined, (least, most), (lowest, highest))
 
 
 def halved(low: Array, high: Array, rows: Array, whole: Array) -> tuple[Array, Array]:

@@ -135,7 +135,6 @@ def spoil(monkeypatch: pytest.MonkeyPatch, spoiled: Simulation) -> None:
     monkeypatch.setattr(BodyEnsemble, "advance", advance_and_spoil)
 
 
-@pytest.mark.slow
 def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     members = simulations(tmp_path)
     with monkeypatch.context() as patch:
@@ -159,7 +158,6 @@ def test_a_condition_that_cannot_be_used_ends_its_own_run_only(tmp_path: Path, m
     assert ended == {0: None, 2: None}
 
 
-@pytest.mark.slow
 def test_interrupted_runs_save_checkpoints_and_continue_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,7 +144,6 @@ def interrupted(members: Sequence[Simulation], after: int, monkeypatch: pytest.M
         yield from run_together(members, [()] * len(members))
 
 
-@pytest.mark.slow
 def test_interrupted_all_save_checkpoints_and_go_on_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,7 +94,6 @@ def test_a_signal_while_the_kernel_is_compiled_does_not_wait_for_the_compiler(
     assert runs.results(target) == runs.results(runs.run(tmp_path))
 
 
-@pytest.mark.slow
 def test_a_process_that_compiles_ends_cleanly_on_a_signal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "nothing compiled yet"))
     target = tmp_path / "run"

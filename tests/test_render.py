@@ -96,7 +96,6 @@ def test_earlier_pictures_are_replaced_and_others_left_alone(block: tuple[Path, 
     assert {path.name for path in (folder / "figures").iterdir()} == {*names(paths), "slices_t0007.png", "zoom.png"}
 
 
-@pytest.mark.slow
 def test_a_picture_that_the_user_changed_is_kept_and_named(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", Grid((8, 8, 1), (1.0, 1.0, 1.0)))
     figures, mine = folder / "figures", b"with my arrows"
@@ -591,7 +590,6 @@ def part_in_void(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[P
     return folder, render(folder)
 
 
-@pytest.mark.slow
 def test_void_is_in_no_picture_and_no_scale(part_in_void: tuple[Path, list[Path]]) -> None:
     folder, paths = part_in_void
     with FieldReader(folder / "fields.vtkhdf") as reader:

@@ -121,7 +121,6 @@ def test_runs_that_fail_drop_out_and_the_others_go_on(tmp_path: Path, monkeypatc
     assert ended[0] is ended[4] is None
 
 
-@pytest.mark.slow
 def test_interrupted_all_save_checkpoints_and_go_on_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

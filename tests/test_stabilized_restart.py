@@ -63,7 +63,6 @@ def test_interrupted_after_every_few_steps_and_rows(tmp_path: Path, case: str) -
     assert runs.results(tmp_path / "parts") == runs.results(whole(tmp_path, text, *overrides))
 
 
-@pytest.mark.slow
 def test_the_same_object_goes_on(tmp_path: Path) -> None:
     text, overrides = CASES["rows within steps"]
     simulation, parts = begin(tmp_path, text, *overrides), 0

@@ -169,7 +169,6 @@ def held_cube_in_space(n: int) -> float:
     return float(100.0 * np.abs(np.subtract(*cubes)).max())
 
 
-@pytest.mark.slow
 def test_cases_that_only_euler_answers_are_left_out_with_the_reason(
     empty_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

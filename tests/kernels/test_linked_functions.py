@@ -40,7 +40,6 @@ def test_linked_functions_are_compiled_into_their_callers(precision: str) -> Non
     np.testing.assert_array_equal(out, expected)
 
 
-@pytest.mark.slow
 def test_names_of_linked_functions_are_those_of_one_process() -> None:
     """numba numbers functions and types of records in each process; cached code of two processes meets in a third."""
     numba.njit(nogil=True)(add_twice)(np.ones(2), np.ones(2))

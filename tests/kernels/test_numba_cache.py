@@ -210,7 +210,6 @@ def test_what_is_kept_is_called_like_what_numba_keeps(tmp_path: Path, start: Cal
     assert names == ["functions.thrice"] * 2 + ["functions.twice"] * 3
 
 
-@pytest.mark.slow
 def test_code_from_the_cache_needs_no_compiler(tmp_path: Path) -> None:
     module = "from heatsim.numba_cache import kept\n\n\n@kept(nogil=True)\ndef twice(x):\n    return 2.0 * x\n"
     (tmp_path / "functions.py").write_text(module)

@@ -181,7 +181,6 @@ def test_without_room_for_the_sums_of_rows_each_row_is_read_at_once(
     assert runs.results(tmp_path / "ahead") == runs.results(tmp_path / "direct")
 
 
-@pytest.mark.slow
 def test_a_run_that_fails_between_rows_resumes_to_the_same_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue
 ) -> None:

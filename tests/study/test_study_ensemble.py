@@ -101,7 +101,6 @@ def test_runs_of_a_group_are_advanced_together(
     assert outcomes(out) == alone
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["killed", "stopped"])
 def test_a_study_stopped_during_an_ensemble_continues_to_the_same_table(
     tmp_path: Path, alone: list[object], monkeypatch: pytest.MonkeyPatch, how: str
@@ -132,7 +131,6 @@ def test_a_study_stopped_during_an_ensemble_continues_to_the_same_table(
     assert outcomes(out) == alone
 
 
-@pytest.mark.slow
 def test_stabilized_runs_advance_together_and_continue_to_the_same_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

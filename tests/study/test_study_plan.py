@@ -35,7 +35,6 @@ def test_the_geometry_is_that_of_the_first_run(tmp_path: Path, capsys: pytest.Ca
     assert "Plate that cools, run 1 —\N{NO-BREAK SPACE}geometry" in picture.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_a_plan_counts_runs_that_are_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = study_text.write(tmp_path), tmp_path / "out"
     heatsim.Study.from_scenario(path, output=out, workers=1).run()

@@ -281,7 +281,6 @@ def test_ctrl_c_saves_checkpoints_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert statuses.count("waiting") == 6 - statuses.count("done") >= 1
 
 
-@pytest.mark.slow
 def test_python_hears_of_an_interruption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events = LocalWorkers.events
 

@@ -55,7 +55,6 @@ def test_temperatures_are_in_the_unit_and_times_and_runs_are_the_same(tmp_path: 
         assert row == pytest.approx(expected, rel=1e-14)
 
 
-@pytest.mark.slow
 def test_every_header_of_a_number_has_its_unit(tmp_path: Path) -> None:
     results(tmp_path, "output.temperature=degF")
     with open(tmp_path / "out" / "results.csv", encoding="utf-8", newline="") as lines:
@@ -66,7 +65,6 @@ def test_every_header_of_a_number_has_its_unit(tmp_path: Path) -> None:
     assert (headers["cooled"], headers["energy_residual"]) == ("s", "J")
 
 
-@pytest.mark.slow
 def test_labels_have_the_symbol(tmp_path: Path) -> None:
     results(tmp_path, "output.temperature=degC")
     definition, _ = read(study_text.write(tmp_path, STUDY), ["output.temperature=degC"])

@@ -47,7 +47,7 @@ from heatsim.scenario import Constant, Material
 
 ORACLE = CPU[0]
 
-# In float64 only the type of numbers differs: the host then executes none but what a test of its own asks for.
+# In float64 only the type of numbers differs: by default the host executes those kernels only where a test names them.
 CHOSEN_EXECUTIONS = [
     pytest.param(*execution.values, variant, id=f"{execution.id}-{'-'.join(variant)}", marks=execution.marks)
     for execution in EXECUTIONS

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.kernels import compiled
 from heatsim.kernels.composite.arrays import address
+from heatsim.physics.nodes.network import COLUMNS
 
 Array = NDArray[np.float64]
 
@@ -20,7 +21,6 @@ THREADS = 256  # of a block
 
 MOST_STAGES = 1024  # that are queued between two calls of NodeKernels.begin
 _LANES = 32
-_COLUMNS = 5  # of a state
 _FLOATS = ("links", "flows", "response", "capacities", "heats", "slopes")
 _PLACES = ("first", "order", "places", "of_place")
 _ROOM = ("lanes", "heat", "missing", "state", "change", "done", "stages")
@@ -67,7 +67,7 @@ class NodeKernels:
         self._sums, nodes = xp.empty(self._count), len(numbers["capacities"])
         columns = {name: xp.asarray(np.ascontiguousarray(numbers[name].T)) for name in (*_FLOATS, *_PLACES)}
         # Graphs have the addresses of all arrays. What changes stands together, so that one copy brings it.
-        self._state, self._stage = _COLUMNS * nodes, 2 + 3 * nodes
+        self._state, self._stage = COLUMNS * nodes, 2 + 3 * nodes
         self._changing = xp.zeros(1 + 2 * self._state + MOST_STAGES * self._stage)
         ends = np.cumsum([0, 1, self._state, self._state, MOST_STAGES * self._stage]).tolist()
         parts = (self._changing[first:end] for first, end in pairwise(ends))
@@ -112,5 +112,5 @@ class NodeKernels:
     def moved(self) -> tuple[Array, Array]:
         """The state, and its change in the last stage, shape (nodes, columns); waits for the device."""
         found = self._device.to_host(self._changing[1 : 1 + 2 * self._state])
-        state, change = found.reshape(2, _COLUMNS, -1)
+        state, change = found.reshape(2, COLUMNS, -1)
         return state.T, change.T

@@ -9,7 +9,8 @@ Planes of parts lie between cells, and cells are small where parts are thin, end
    thinnest axis of thin parts, which heat crosses evenly; beside faces that heat passes they are FACE of those there,
    if the domain is not thin; in beams and where formulas vary, they are small enough for their shapes;
 4. widths grow with the distance by GROWTH from cell to cell, up to a part of the longest edge, which is larger in
-   bodies with parts; between pieces of two or four cells, whose numbers are rounded, by up to 1.5.
+   bodies with parts; between pieces of two or four cells, whose numbers are rounded, by up to 1.5, and beside formulas
+   that change sharply by up to 1.9.
 
 All widths are in proportion to 1/``across``. Borders divide ∫dx/h evenly, where h(x) is the width that these rules
 allow at x. So neighbours differ smoothly.

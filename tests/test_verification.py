@@ -196,8 +196,9 @@ def test_a_case_says_where_its_answer_is_from_and_allows_little(case: Case) -> N
     assert re.search(r"^# Compared: ", comment, re.MULTILINE)
     assert case.source
     for precision in ("float32", "float64"):
-        for method in ("euler", "stabilized"):
-            assert 0.0 < case.allowed(precision, method) <= 0.005 * case.range
+        assert 0.0 < case.allowed(precision, "stabilized") <= 0.005 * case.range
+        # Euler's dt follows stability, not an error.
+        assert 0.0 < case.allowed(precision, "euler") <= 0.015 * case.range
     scenario = load(case.path)
     assert not case.order or scenario.steady or scenario.time.dt != "auto"
 

@@ -78,8 +78,8 @@ class Case:
         float32: the same for float32, if rounding dominates there; else None.
         order: whether the order of convergence is tested: the scenario also runs on half as many cells along each axis
             with four times the time step, and the order must be at least ``LEAST_ORDER``.
-        in_space: the same as ``tolerance`` for methods that follow a tolerance, if the errors of Euler's steps take
-            away a part of the error in space; else None.
+        adaptive: the same as ``tolerance`` for methods that follow a tolerance, where Euler's steps have other errors:
+            they may take away a part of the error in space, or be the largest ones; else None.
         euler_only: why no other method in time can give the answer; empty if others can.
         end: the end state of a transient case, or the reason why none exists; empty for a steady case.
     """
@@ -91,7 +91,7 @@ class Case:
     tolerance: float
     float32: float | None = None
     order: bool = False
-    in_space: float | None = None
+    adaptive: float | None = None
     euler_only: str = ""
     end: EndState | str = ""
 
@@ -102,9 +102,9 @@ class Case:
 
     def allowed(self, precision: str, method: str = "euler") -> float:
         """The largest allowed error in K."""
-        fraction = self.float32 if self.float32 is not None and precision == "float32" else self.tolerance
-        if method in ADAPTIVE and self.in_space is not None:
-            fraction = max(fraction, self.in_space)
+        fraction = self.tolerance if self.adaptive is None or method not in ADAPTIVE else self.adaptive
+        if precision == "float32" and self.float32 is not None:
+            fraction = max(fraction, self.float32)
         return self.range * fraction
 
     def tolerance_of_step(self, precision: str) -> float:

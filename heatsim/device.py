@@ -92,10 +92,14 @@ class Device:
         """Record an event. Returns a function that waits for the work queued so far, but not for later work."""
         if self.backend == "cpu":
             return _no_wait
+        wait: Callable[[], None] = self.recorded().synchronize
+        return wait
+
+    def recorded(self) -> Any:
+        """An event of a GPU that is recorded behind what the current stream has queued; streams can wait for it."""
         event = self.xp.cuda.Event(disable_timing=True)
         event.record()
-        wait: Callable[[], None] = event.synchronize
-        return wait
+        return event
 
     def timed(self, work: Callable[[], object]) -> Callable[[], float]:
         """Do some work. Returns a function that waits until it is done and returns the seconds that it took.

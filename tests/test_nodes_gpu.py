@@ -7,6 +7,7 @@ import pytest
 from cuda_host import gpu
 from cuda_host.strict import StrictModule
 
+from heatsim.kernels.nodes.node_stage import NodeKernels
 from heatsim.physics.operator.balance_surfaces import find_surfaces
 from heatsim.physics.operator.cell_sums import LocalSums
 from heatsim.physics.problem import HeatProblem
@@ -87,3 +88,27 @@ def test_the_exchange_of_nodes_takes_arrays_of_a_device(coefficient: float) -> N
     for plain, strict in zip(*found, strict=True):
         np.testing.assert_allclose(strict, plain, rtol=1e-13)
         assert np.abs(plain).max() > 0.0
+
+
+@pytest.mark.parametrize("method", ["euler", "stabilized"])
+def test_nodes_with_heat_capacities_move_beside_the_cells(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a stage of the nodes runs before or behind that of the cells changes no bit."""
+    air, walls = BODY["nodes"]
+    air = {**air, "heat_capacity": 20.0, "initial_temperature": 290.0}
+    for key, value in {"regions": [], "channels": [], "nodes": [air, walls]}.items():
+        monkeypatch.setitem(BODY, key, value)
+    expected = found("cpu", method, LINEAR)
+    gpu.play_gpu(monkeypatch)
+    calls = list[NodeKernels]()
+
+    def behind(kernels: NodeKernels, T: Any) -> Any:
+        calls.append(kernels)
+        return lambda: kernels.move(kernels.sums(T))
+
+    first = found("cuda", method, LINEAR)
+    monkeypatch.setattr(NodeKernels, "beside", behind)
+    last = found("cuda", method, LINEAR)
+    assert calls
+    for one, other, host in zip(first, last, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(one, host, rtol=1e-9 if method == "euler" else 1e-5, atol=1e-5)

@@ -33,8 +33,8 @@ _MOST_GRAPHS = 64
 _REQUESTS = 8
 _MOST_WANTED = 1024
 
-# Queues what a sweep needs before it; its argument is the field.
-Before = Callable[[Any], None]
+# Queues what a sweep needs before or beside it; its argument is the field. What it returns is called after the sweep.
+Before = Callable[[Any], Callable[[], None] | None]
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,10 @@ class Sweeps:
             at, place = address + sweep * self.sweep_bytes, sweep % most
             if place == 0:
                 self.kernel.load_stages(at, min(most, count - sweep) * steps)
-            if self.before is not None:
-                self.before(T)
+            beside = None if self.before is None else self.before(T)
             self.kernel(self.launches, T, T_new, self.coefficients, at, self.ledger, place * steps)
+            if beside is not None:
+                beside()
             T, T_new = T_new, T
         return T, T_new
 

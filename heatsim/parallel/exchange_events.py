@@ -51,9 +51,9 @@ class ExchangeEvents:
     @contextmanager
     def around(self) -> Iterator[None]:
         """Run a block that queues an exchange on the current stream."""
-        before = self._event()
+        before = self._device.recorded()
         yield
-        self._events.append((before, self._event()))
+        self._events.append((before, self._device.recorded()))
 
     def progress(self) -> ExchangeProgress:
         """The numbers of exchanges that the GPU has started and ended. Another thread calls this."""
@@ -63,8 +63,3 @@ class ExchangeEvents:
                 self._done += 1
             waiting = bool(self._events) and self._events[0][0].done
         return ExchangeProgress(self._done + waiting, self._done)
-
-    def _event(self) -> Any:
-        event = self._device.xp.cuda.Event(disable_timing=True)
-        event.record()
-        return event

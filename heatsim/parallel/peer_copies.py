@@ -63,7 +63,7 @@ class PeerCopies:
     """
 
     def __init__(self, memory: PeerMemory, device: Device, here: int, peers: Mapping[int, int]) -> None:
-        self._memory, self._xp, self._here, self._peers = memory, device.xp, here, peers
+        self._memory, self._device, self._here, self._peers = memory, device, here, peers
         self.sides = tuple(sorted(peers))
         self.events = ExchangeEvents(device)
         self._number = 0
@@ -104,15 +104,15 @@ class PeerCopies:
             An event. It is recorded when this rank's values have left and those of its neighbours have arrived.
         """
         self._number += 1
-        self._stream.wait_event(_recorded(self._xp))
+        self._stream.wait_event(self._device.recorded())
         with self._stream:
             with self.events.around():
                 self._queue(pushes)
-            return _recorded(self._xp)
+            return self._device.recorded()
 
     def wait(self, event: Any) -> None:
         """Let the current stream wait for an event of :meth:`begin`."""
-        self._xp.cuda.get_current_stream().wait_event(event)
+        self._device.xp.cuda.get_current_stream().wait_event(event)
 
     def _queue(self, pushes: Sequence[Push]) -> None:
         memory, number = self._memory, self._number
@@ -150,12 +150,6 @@ def _close(copies: PeerCopies, offers: Sequence[Offer]) -> None:
 
 def _signal(signals: int, number: int) -> int:
     return signals + number * _APART
-
-
-def _recorded(xp: Any) -> Any:
-    event = xp.cuda.Event(disable_timing=True)
-    event.record()
-    return event
 
 
 def connect_peers(team: Team, device: Device, neighbours: Mapping[int, int]) -> PeerCopies | None:

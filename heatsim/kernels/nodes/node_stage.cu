@@ -1,6 +1,8 @@
 // Explicit stages of nodes (physics/nodes/network.py) on the device: the host queues stages and waits for none of them.
-// Before each stage of the field `sum_sections` adds up what the cells at surfaces give to nodes, and `move_nodes` enters the
-// temperatures of the nodes into the conditions of the stage and moves their state. Sums have a fixed order.
+// `sum_sections` adds up what the cells at surfaces give to nodes, and `move_nodes` moves the state of the nodes. Sums have a
+// fixed order. Temperatures of nodes that all have heat capacities are known before a stage: `move_nodes` enters them into the
+// conditions of the next one, and both run beside the sweep over the cells. Otherwise both run before the sweep, and
+// `move_nodes` enters what it has found into the conditions of the same stage.
 //
 // Macros: REAL, THREADS, a power of two.
 
@@ -48,6 +50,7 @@ struct Network {
                                // bring each node through links, through flows, and power
     double reference;          // K
     int nodes, entered;
+    int ahead;                 // 1 if temperatures are entered into the conditions of the next stage, else 0
 };
 
 // Threads that add up the sections of a node.
@@ -60,11 +63,23 @@ __device__ double times(const double* matrix, const double* values, int i, int n
     return sum;
 }
 
+// Enter temperatures into the conditions of a stage; behind the last stage their address is 0.
+__device__ void enter(const Network& network, const double* stage)
+{
+    Real* const conditions = *reinterpret_cast<Real* const*>(stage + 1);
+    for (int i = threadIdx.x; conditions && i < network.entered; i += THREADS)
+        conditions[network.places[i]] = (Real)(network.state[network.of_place[i]] - network.reference);
+}
+
+// One block; enters temperatures into the conditions of the first stage.
+extern "C" __global__ void enter_first(const Network network) { enter(network, network.stages); }
+
 // One block; `sums` are those of the sections of all ranks.
 extern "C" __global__ void move_nodes(const Network network, const double* __restrict__ sums)
 {
     const int nodes = network.nodes;
-    const double* const stage = network.stages + *network.done * (2 + 3 * nodes);
+    const int length = 2 + 3 * nodes;
+    const double* const stage = network.stages + *network.done * length;
     const double* const given = stage + 2;
     double* const u = network.state + TEMPERATURE * nodes;
     for (int lane = threadIdx.x; lane < LANES * nodes; lane += THREADS) {
@@ -92,9 +107,7 @@ extern "C" __global__ void move_nodes(const Network network, const double* __res
             network.heat[i] -= network.slopes[i] * rise;
         }
     __syncthreads();
-    Real* const conditions = *reinterpret_cast<Real* const*>(stage + 1);
-    for (int i = threadIdx.x; i < network.entered; i += THREADS)
-        conditions[network.places[i]] = (Real)(u[network.of_place[i]] - network.reference);
+    if (!network.ahead) enter(network, stage);
     for (int i = threadIdx.x; i < nodes; i += THREADS) {
         const double heat = network.heat[i], power = given[2 * nodes + i];
         const double links = given[i] - times(network.links, u, i, nodes);
@@ -106,4 +119,7 @@ extern "C" __global__ void move_nodes(const Network network, const double* __res
     __syncthreads();
     for (int i = threadIdx.x; i < COLUMNS * nodes; i += THREADS) network.state[i] += network.change[i];
     if (threadIdx.x == 0) ++*network.done;
+    if (!network.ahead) return;
+    __syncthreads();
+    enter(network, stage + length);
 }

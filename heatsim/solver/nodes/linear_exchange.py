@@ -6,7 +6,7 @@ The sum has sections: the cells of a node in a group of planes, in their order, 
 of all ranks are added up one after the other, so sums have the same bits on any number of ranks.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -65,16 +65,23 @@ class LinearExchange:
         """
         self._kernels.begin(self._network.state, sizes, conditions, np.stack(given, axis=1))
 
-    def queue_stage(self, T: Any) -> None:
-        """Queue the next stage: enter temperatures into its conditions, and move the nodes. Collective.
+    def queue_stage(self, T: Any) -> Callable[[], None] | None:
+        """Queue the next stage of the nodes, before or beside that of the field. Collective.
 
         Args:
             T: the buffer of the field at its start.
+
+        Returns:
+            What has to be called when the stage of the field is queued; None for nothing.
         """
-        sums, device = self._kernels.sums(T), self._field.device
-        if not self._field.slab.alone:
-            sums = device.xp.asarray(self._joined(device.to_host(sums)))
-        self._kernels.move(sums)
+        kernels, device = self._kernels, self._field.device
+        if self._field.slab.alone:
+            if kernels.ahead:
+                return kernels.beside(T)
+            kernels.move(kernels.sums(T))
+        else:
+            kernels.move(device.xp.asarray(self._joined(device.to_host(kernels.sums(T)))))
+        return None
 
     def end_stages(self) -> Array:
         """Set the state of the nodes to that behind the queued stages; return its change in the last one."""

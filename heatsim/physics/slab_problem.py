@@ -24,8 +24,9 @@ from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.sources.beam_rows import BeamRows
 from heatsim.physics.sources.sources import Sources
+from heatsim.physics.sources.spots import Track
 from heatsim.physics.time.stage_times import StageTimes
-from heatsim.scenario import Scenario, Source
+from heatsim.scenario import Scenario
 
 Array = NDArray[np.float64]
 
@@ -121,15 +122,14 @@ class _SlabSources(Sources):
     slab: Slab
 
     @property
-    def beams(self) -> list[Source]:
-        """The beams that this slab needs."""
-        beams = super().beams
-        # Light that passes a face at a cut can heat cells of this slab, and entries of cells count all beams.
-        if self.heated.has_beams or len(self.heated.lit):
-            return beams
-        return [
-            source for source in beams if source.beam is not None and FACES.index(source.beam.face) not in self._cuts
-        ]
+    def beams(self) -> list[Track]:
+        """The ways of the beams that this slab needs."""
+        return [track for track in self.tracks if self._needs(FACES.index(track.beam.face))]
+
+    def _needs(self, face: int) -> bool:
+        """Whether beams through a face can bring something to this slab."""
+        # Light that passes a face at a cut can heat cells of this slab.
+        return face not in self._cuts or self.heated.has_beams or len(self.heated.lit) > 0
 
     @property
     def _cuts(self) -> list[int]:
@@ -140,11 +140,12 @@ class _SlabSources(Sources):
         """The numbers of the faces whose surfaces absorb beams; cuts have none."""
         return super().beam_faces().difference(self._cuts)
 
-    def beam_rows(self, times: Array, dt: float | Array) -> list[BeamRows]:
-        """The flux of each beam on the planes of the slab."""
-        for source in Sources.beams.fget(self):  # type: ignore[attr-defined]
-            self._parts(source, times, dt)  # so that all ranks raise the error of a beam on any slab
-        return [beam if beam.face >= 4 else self._cut(beam) for beam in super().beam_rows(times, dt)]
+    def rows_of(self, number: int, times: Array, dt: float | Array) -> BeamRows | None:
+        """What a beam brings to the planes of the slab; None if it brings nothing."""
+        rows = super().rows_of(number, times, dt)  # of all beams, so that all ranks raise the error of any
+        if rows is None or not self._needs(rows.face):
+            return None
+        return rows if rows.face >= 4 else self._cut(rows)
 
     def _cut(self, beam: BeamRows) -> BeamRows:
         """A beam on an x or y face: its weights in all planes of the slab."""
@@ -159,7 +160,7 @@ class _SlabSources(Sources):
     def beam_bytes(self, itemsize: int, dt: float) -> int:
         """Bytes of one step's weights; the same on all ranks."""
         planes = itemsize * self.scenario.grid.cells[2]
-        faces = [(track.beam.face, track.most_spots(dt)) for track in self.tracks.values()]
+        faces = [(track.beam.face, track.most_spots(dt)) for track in self.tracks]
         along = sum(spots for face, spots in faces if face in FACES[:4])
         return super().beam_bytes(itemsize, dt) + along * planes
 

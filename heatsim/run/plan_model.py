@@ -1,8 +1,8 @@
 """The lines of a plan about the model: materials, regions, surfaces, conditions, sources, probes."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from math import dist
+from itertools import count
+from math import isinf
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from heatsim.physics.matter.material_coefficients import MaterialCoefficients, m
 from heatsim.physics.operator.boundary_faces import areas
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.without_effect import contact_areas, notes_without_effect
+from heatsim.physics.sources.spots import Track
 from heatsim.physics.time.time_steps import INSTANT
 from heatsim.run.in_words import (
     area,
@@ -28,7 +29,7 @@ from heatsim.run.in_words import (
     source_in_words,
     surface_in_words,
 )
-from heatsim.scenario import TOWARDS_VOID, VOID, Beam, Probe, Region, Scenario
+from heatsim.scenario import TOWARDS_VOID, VOID, Probe, Region, Scenario
 from heatsim.scenario.messages import show
 from heatsim.scenario.tables.couplings import Coupling
 
@@ -226,24 +227,24 @@ def _nodes(problem: HeatProblem) -> Iterator[str]:
 
 
 def _sources(problem: HeatProblem) -> Iterator[str]:
-    scenario, sources = problem.scenario, problem.sources
+    scenario, sources, numbers = problem.scenario, problem.sources, count()
     for source in scenario.sources:
         words = source_in_words(source, scenario.time.end)
         if source.beam is not None:
-            number = sources.beams.index(source)
-            time = np.array([_half_way(source.beam)])
-            rows = sources.beam_rows(time, INSTANT)[number]
-            brought, whole = sources.absorbed_by(number, rows), source.beam.power * source.beam.absorptivity
-            whole *= float(np.asarray(source.scale.at(time))[0])
-            if abs(brought) < _ABSORBED * abs(whole):
+            number = next(numbers)
+            time = np.array([_half_way(sources.tracks[number])])
+            rows = sources.rows_of(number, time, INSTANT)
+            brought = None if rows is None else sources.absorbed_by(rows)
+            whole = source.beam.power * source.beam.absorptivity * float(np.asarray(source.scale.at(time))[0])
+            if brought is not None and abs(brought) < _ABSORBED * abs(whole):
                 words += f"; half-way the body absorbs {brought:.4g} of {whole:.4g} W, the rest misses it or leaves it"
         yield f"source       {source.name}: {words}"
 
 
-def _half_way(beam: Beam) -> float:
-    """The time in s at which a beam is in the middle of its path; its start if it does not move."""
-    whole = sum(dist(one, other) for one, other in pairwise(beam.path))
-    return beam.start + (0.5 * whole / beam.speed if beam.speed is not None else 0.0)
+def _half_way(track: Track) -> float:
+    """The time in s in the middle of those at which a beam is on; its start if it has no end."""
+    start, stop = track.on
+    return start if isinf(stop) else 0.5 * (start + stop)
 
 
 def _probe(probe: Probe, scenario: Scenario) -> str:

@@ -50,6 +50,7 @@ class CompositeSteps:
         rate: whether the increments are added to ``base``, or to 0 if it is None, instead of T; then one step.
         base: another field.
         equal: whether CUDA kernels for steps of equal length do the steps, whatever their factors are.
+        beams: number of beams, also of those that are off in all steps.
     """
 
     materials: CellTypes
@@ -66,16 +67,17 @@ class CompositeSteps:
     rate: bool = False
     base: NDArray[np.float32] | None = None
     equal: bool = False
+    beams: int = 0
 
     @property
     def grid(self) -> Grid:
         return self.materials.grid
 
     @property
-    def counts(self) -> tuple[int, int, int]:
-        """Of beams, of rows of conditions, of the numbers in them and in the held potentials."""
+    def counts(self) -> tuple[int, int]:
+        """Of rows of conditions, of the numbers in them and in the held potentials."""
         conditions, held = self.rows.conditions[0], self.rows.held[0]
-        return len(self.rows.beams), len(conditions), conditions.size + held.size
+        return len(conditions), conditions.size + held.size
 
     @property
     def layout(self) -> SumLayout:
@@ -87,13 +89,13 @@ class CompositeSteps:
             tuple((0, 0) if self.periodic[face // 2] else shape for face, shape in enumerate(shapes)),
             len(self.mixed.numbers),
             self.materials.exposed_cells,
-            any(beam.at_face for beam in self.rows.beams),
+            self.beams > 0,
             len(self.materials.heated),
         )
 
     def arrays_on(self, where: device.Device, precision: str) -> CompositeArrays:
         arrays = (where, self.materials, self.maps, self.reference, precision)
-        return CompositeArrays(*arrays, mixed=self.mixed)
+        return CompositeArrays(*arrays, mixed=self.mixed, beams=self.beams)
 
 
 @dataclass(frozen=True, eq=False)

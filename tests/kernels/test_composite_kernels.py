@@ -291,7 +291,7 @@ def body(
     if cell_heat:
         amounts = np.hstack((rng.uniform(-1e6, 1e6, (steps, 3)) * dt, np.full((steps, 1), dt)))
         # The second beam reaches no face, only cells.
-        beams += [replace(beam, at_face=False) for beam in beams]
+        beams += [replace(beam, number=1, at_face=False) for beam in beams]
     share = np.array([rate[0, 0] * (n > 1) for rate, n in zip(materials.rates(), cells, strict=True)]) * dt
     return CompositeSteps(
         materials=materials,
@@ -303,6 +303,7 @@ def body(
         T=rng.uniform(-100.0, 100.0, grid.shape).astype(np.float32),
         c=(1.0 - 2.0 * float(share.sum()), *np.repeat(share, 2).tolist()),
         mixed=divided,
+        beams=len(beams),
     )
 
 

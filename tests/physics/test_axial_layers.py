@@ -236,7 +236,7 @@ def test_beams_fall_through_void_on_the_part_below() -> None:
     document["boundaries"] = {"void": {"type": "convection", "coefficient": 50.0, "ambient": 300.0}}
     simulation = run(document)
     problem = simulation.plan.problem
-    assert problem.sources.absorbed_by(0, next(iter(problem.sources.beam_rows(np.zeros(1), 1e-9)))) == pytest.approx(
+    assert problem.sources.absorbed_by(next(iter(problem.sources.beam_rows(np.zeros(1), 1e-9)))) == pytest.approx(
         20.0 * (1.0 - exp(-50.0)), rel=1e-12
     )
     assert simulation.temperature[3, 0, 0] > 310.0

@@ -44,7 +44,7 @@ def density(body: HeatProblem, T: float = 300.0) -> NDArray[np.float64]:
     types = np.zeros(body.grid.shape, np.intp) if materials.uniform else materials.cells & CELL_TYPE
     found = (body.sources.heat(start, 1.0)[0] * materials.heat_capacity)[types]
     amounts = body.sources.amounts(start, 1e-9)[0, :-1] / 1e-9
-    heat, _ = materials.heated.densities(amounts, [], np.full(len(materials.heated), T))
+    heat, _ = materials.heated.densities(amounts, {}, np.full(len(materials.heated), T))
     found.reshape(-1)[materials.heated.cells] += heat
     return np.asarray(found)
 
@@ -100,7 +100,7 @@ def test_a_moving_beam_brings_its_power_to_every_face(face: str, radius: float) 
     for step in range(len(times)):
         rows.add_to(flux[step], step)
     assert (flux * across_v[:, None] * across_u).sum(axis=(1, 2)) == pytest.approx([20.0] * len(times), rel=1e-12)
-    powers = [body.sources.absorbed_by(0, rows[step : step + 1]) for step in (0, 31, 59)]
+    powers = [body.sources.absorbed_by(rows[step : step + 1]) for step in (0, 31, 59)]
     assert powers == pytest.approx([20.0] * 3, rel=1e-12)
     # The mean flux along u lies where the beam is.
     centre = (flux[0] * across_v[:, None] * across_u).sum(axis=0) @ body.grid.centres(face_axes(face)[0]) / 20.0
@@ -113,7 +113,7 @@ def test_light_that_passes_the_end_of_a_periodic_axis_comes_back() -> None:
     body = graded(f"{periodic}[[sources]]\nbeam = {{ {beam}, speed = 0.05 }}\n")
     times = np.linspace(0.0, 0.7, 9)
     (rows,) = body.sources.beam_rows(times, 0.01)
-    powers = [body.sources.absorbed_by(0, rows[step : step + 1]) for step in range(len(times))]
+    powers = [body.sources.absorbed_by(rows[step : step + 1]) for step in range(len(times))]
     assert powers == pytest.approx([50.0] * len(times), rel=1e-12)
 
 
@@ -137,7 +137,7 @@ def test_light_is_absorbed_in_the_depth_of_conducting_cells(side: str) -> None:
     place = np.unravel_index(heated.cells, body.grid.shape)
     of_planes = np.bincount(place[0], heat * volumes(body.grid)[place], 12)
     assert of_planes == pytest.approx(20.0 * share, rel=1e-9)
-    assert body.sources.absorbed_by(0, rows) == pytest.approx(20.0 * (1.0 - exp(-ends[-1] / 4e-3)), rel=1e-9)
+    assert body.sources.absorbed_by(rows) == pytest.approx(20.0 * (1.0 - exp(-ends[-1] / 4e-3)), rel=1e-9)
 
 
 def test_nearly_equal_cells_give_what_equal_cells_do() -> None:

@@ -181,7 +181,7 @@ def test_a_bar_in_void_that_is_narrower_than_the_spot_takes_its_part(depth: floa
     for count in (1, 13):
         dt = 0.4 / count
         rows = derived.sources.beam_rows(dt * np.arange(count), dt)[0]
-        taken = sum(derived.sources.absorbed_by(0, rows[step : step + 1]) for step in range(count)) * dt
+        taken = sum(derived.sources.absorbed_by(rows[step : step + 1]) for step in range(count)) * dt
         assert taken == pytest.approx(exact, rel=1e-7)
 
 

@@ -429,7 +429,7 @@ def test_sources_in_single_cells_and_beams() -> None:
 
     def powers(problem: HeatProblem) -> dict[str, Any]:
         rows = problem.sources.beam_rows(np.zeros(1), 1e-3)
-        return {str(number): problem.sources.absorbed_by(number, beam) for number, beam in enumerate(rows)}
+        return {str(beam.number): problem.sources.absorbed_by(beam) for beam in rows}
 
     equal(powers(problem), on_ranks(3, lambda team: powers(painted(problem, team))))
 

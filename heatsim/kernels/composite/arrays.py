@@ -88,6 +88,7 @@ class CompositeArrays:
         precision: str,
         open_faces: tuple[bool, ...] = (True,) * 6,
         mixed: MixedCells = NO_MIXED_CELLS,
+        beams: int = 0,
     ) -> None:
         xp, surfaces = device.xp, materials.weighted_surfaces
         enthalpies = make_enthalpy_tables(materials, precision)
@@ -118,16 +119,14 @@ class CompositeArrays:
             heated=on_device(make_heat_tables(materials.heated, reference, precision), xp),
             lit=xp.asarray(materials.heated.lit),
             planes=tuple(xp.asarray(axis.kernel_factors(precision)) for axis in materials.grid.axes),
+            beams=beams,
         )
 
-    def coefficients(
-        self, tables: LinkTables, beams: int, conditions: int, numbers: int
-    ) -> tuple[NDArray[Any], tuple[Any, ...]]:
+    def coefficients(self, tables: LinkTables, conditions: int, numbers: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
         """Struct Coefficients as a 0-d array, and the device arrays that it points to.
 
         Args:
             tables: what depends on the length of the steps.
-            beams: number of beams.
             conditions: number of rows of conditions of a step, with their tables.
             numbers: how many numbers they and the held potentials are.
         """
@@ -145,7 +144,8 @@ class CompositeArrays:
         materials["weighted"], materials["before"] = address(body.bits), address(body.before)
         materials["weights"] = address(body.weights)
         materials["reference"] = body.reference
-        materials["count"], materials["first_heated"], materials["beams"] = len(tables.inner), body.first_heated, beams
+        materials["count"], materials["first_heated"] = len(tables.inner), body.first_heated
+        materials["beams"] = body.beams
         materials["void_type"], materials["exposed"] = body.void, body.exposed
         materials["numbers"] = numbers
         materials["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
@@ -208,8 +208,8 @@ class CompositeArrays:
         if heats:
             arrays["amounts"] = self._on_device(rows.amounts)
         kept = list(arrays.values())
-        if rows.beams:
-            arrays["spots"], weights = self._spots(rows.beams)
+        if self.body.beams:
+            arrays["spots"], weights = self._spots(rows.beams) if rows.beams else (self._no_spots, [])
             kept += [arrays["spots"], *weights]
         table = np.zeros(count, dtype=structs.general_sweep_dtype(self.precision, rate, heats))
         table["factor"] = rows.factors
@@ -221,22 +221,28 @@ class CompositeArrays:
 
     def _spots(self, beams: Sequence[BeamRows]) -> tuple[Any, list[Any]]:
         """Struct BeamSpot of the spots of each step, or of all steps, and the arrays of weights that these point to."""
-        steps, kept = max(len(beam.first) for beam in beams), list[Any]()
+        steps, kept = max((len(beam.first) for beam in beams), default=1), list[Any]()
         found = [np.zeros((steps, count), dtype=structs.BEAM_SPOT) for count in (*(b.first.shape[1] for b in beams), 1)]
         found[-1]["face"] = structs.NO_SPOT
-        for number, (beam, spots) in enumerate(zip(beams, found[:-1], strict=True)):
+        for beam, spots in zip(beams, found[:-1], strict=True):
             weights = [self._on_device(weight) for weight in beam.weights]
             kept += weights
             places = np.arange(spots.shape[1], dtype=np.uint64)[:, None]
             within = places * np.array([weight.strides[1] for weight in weights], dtype=np.uint64)
             spots["weights"] = np.stack([_pointers(weight, steps) for weight in weights], axis=1)[:, None] + within
-            spots["beam"], spots["first"], spots["count"] = number, beam.first, [part.shape[2] for part in weights]
+            spots["beam"], spots["first"] = beam.number, beam.first
+            spots["count"] = [part.shape[2] for part in weights]
             there = np.arange(spots.shape[1]) < beam.spots[:, None]
             spots["face"] = np.where(there, beam.face if beam.at_face else -1, structs.NO_SPOT)
         every = np.hstack(found)
         order = np.argsort(every["face"] == structs.NO_SPOT, axis=1, kind="stable")
         every = np.take_along_axis(every, order, axis=1)
         return self.device.xp.asarray(every.view(np.uint8).reshape(steps, -1)), kept
+
+    @cached_property
+    def _no_spots(self) -> Any:
+        """The spots of steps in which all beams are off."""
+        return self._spots([])[0]
 
     def _on_device(self, numbers: NDArray[np.float64]) -> Any:
         """Numbers in the precision of the field, on the device."""

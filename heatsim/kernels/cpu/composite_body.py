@@ -41,6 +41,7 @@ class HostBody:
         heated: the cells that sources heat individually.
         lit: for each weighted cell a bit for each side that beams fall on; empty if there are none.
         planes: :meth:`heatsim.grid.Axis.kernel_factors` of the axes x, y, z.
+        beams: number of beams of the scenario; 0 if none can bring something to these cells.
     """
 
     materials: CellTypes
@@ -60,6 +61,7 @@ class HostBody:
     heated: HeatTables
     lit: NDArray[np.uint8]
     planes: tuple[Field, Field, Field]
+    beams: int
 
     def surfaces_towards_void(self, periodic: tuple[bool, bool, bool]) -> Iterator[BoundaryFaces]:
         """The boundary faces towards void, side by side; none if they let nothing through."""
@@ -95,7 +97,7 @@ class StepRow:
         beams: for each face the flux of beams on its cells in W/m², of its shape, or an empty array.
         factor: length of the step / that for which the tables are made; 1 except with increments.
         amounts: what sources give to single cells, shape (amounts + 1,).
-        spots: the spots of each beam in this step.
+        spots: the spots of beams in this step.
     """
 
     conditions: Field
@@ -115,7 +117,7 @@ class StepRows:
         count: number of steps.
         conditions, held, heat: as in :class:`StepRow`, with an axis for the steps in front.
         factors: those of the steps, shape (count or 1,).
-        beams: what beams bring; see :class:`heatsim.physics.sources.sources.BeamRows`.
+        beams: what beams bring; those that are off in all steps may be missing.
         face_shapes: the cells of each face.
         amounts: as in :class:`StepRow`, with an axis for the steps in front.
         part_of: the longer rows that these are a slice of, and the slice; None for rows that are no slice.

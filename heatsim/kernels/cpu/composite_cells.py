@@ -58,10 +58,11 @@ PLAN = (
         "states",
         "resistances",
     ),
-    # Class StepRows. Each beam: face, −1 if no face absorbs it; the place of its weights along u and how many each spot
-    # has, the same along v; TURNED; FIRST_SPOT. Each step: how many spots each beam has, where their weights start.
+    # Class StepRows. Each of its beams: face, −1 if no face absorbs it; the place of its weights along u and how many
+    # each spot has, the same along v; TURNED; FIRST_SPOT. For each number of a beam its place among these, −1 if it is
+    # off. Each step: how many spots each beam has, where their weights start.
     *("conditions", "conditions_stride", "held", "held_stride", "heat", "heat_stride", "factors", "factors_stride"),
-    *("beams", "beam_count", "beam_spots", "beam_spots_stride"),
+    *("beams", "beam_count", "beam_places", "beam_spots", "beam_spots_stride"),
     *("beam_first", "beam_first_stride", "beam_weights", "beam_weights_stride"),
     # The number of open faces. Each face: whether it is open, types of its cells, their conditions, sums of heat, the
     # conductance, share and gain of its half cells; the face of the ring at which it lies.

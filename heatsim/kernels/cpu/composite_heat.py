@@ -141,9 +141,10 @@ def _heat(plan: Any, step: int, T: Any, cell: int, value: Any) -> Any:
         if number >= GAPS:
             continue
         if number >= plan.amount_count:
-            spot = behind(ints_at(plan.heated_spots), 2 * entry)
-            flux = flux_of(plan, step, T, number - plan.amount_count, spot)
-            heat += weights[entry] * (amounts[plan.amount_count] * flux)
+            beam = longs_at(plan.beam_places)[number - plan.amount_count]
+            if beam >= 0:
+                flux = flux_of(plan, step, T, beam, behind(ints_at(plan.heated_spots), 2 * entry))
+                heat += weights[entry] * (amounts[plan.amount_count] * flux)
             continue
         given, table = weights[entry] * amounts[number], np.int64(ints_at(plan.heated_table_of)[number])
         if table >= 0:
@@ -170,12 +171,15 @@ def _density(plan: Any, T: Any, number: int, degrees: Any) -> Any:
 
 @compiled
 def flux_of(plan: Any, step: int, T: Any, number: int, spot: Any) -> Any:
-    """The flux of a beam in W/m² at a cell (u, v) of its face; 0 beyond the windows of its spots in the step."""
+    """The flux of a beam in W/m² at a cell (u, v) of its face; 0 beyond the windows of its spots in the step.
+
+    ``number``: of the beam among those of the step inputs.
+    """
     beam = behind(longs_at(plan.beams), BEAM_FIELDS * number)
     first = behind(longs_at(plan.beam_first), step * plan.beam_first_stride + 2 * beam[FIRST_SPOT])
     weights = behind(reals_at(plan.beam_weights, T), step * plan.beam_weights_stride)
     at_u, at_v = np.int64(spot[beam[TURNED]]), np.int64(spot[1 - beam[TURNED]])
-    flux = weights[0] - weights[0]
+    flux = type(weights[0])(0.0)
     for n in range(longs_at(plan.beam_spots)[step * plan.beam_spots_stride + number]):
         u, v = at_u - first[2 * n], at_v - first[2 * n + 1]
         if 0 <= u < beam[2] and 0 <= v < beam[4]:

@@ -185,8 +185,8 @@ def cell_heat(T: Field, body: HostBody, row: StepRow) -> Field:
         entries[some] = heated.weights[some] * row.amounts[number]
         if table >= 0:
             entries[some] *= _densities(heated.tables[table], heated.entries, warmth[owners[some]])
-    for number, beam in enumerate(row.spots, start=count):
-        some = np.flatnonzero(heated.numbers == number)
+    for beam in row.spots:
+        some = np.flatnonzero(heated.numbers == count + beam.number)
         entries[some] = heated.weights[some] * (row.amounts[count] * beam.fluxes(0, heated.spots[some]))
     heat = np.zeros(len(heated), dtype)
     counts = np.diff(heated.first)
@@ -257,7 +257,6 @@ def _advance_numba(T: Field, T_new: Field, call: CompositeCall) -> tuple[Field, 
     has = OptionalParts.of(
         body,
         call.periodic,
-        beams=len(steps.beams) > 0,
         radiating=steps.radiates,
         seven_term=call.scheme == "seven_term",
     )

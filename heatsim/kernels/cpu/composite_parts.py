@@ -79,7 +79,7 @@ class OptionalParts(NamedTuple):
 
     @classmethod
     def of(
-        cls, body: "HostBody", periodic: tuple[bool, bool, bool], *, beams: bool, radiating: bool, seven_term: bool
+        cls, body: "HostBody", periodic: tuple[bool, bool, bool], *, radiating: bool, seven_term: bool
     ) -> "OptionalParts":
         """What a body has; the other arguments are as the attributes."""
         return cls(
@@ -87,7 +87,7 @@ class OptionalParts(NamedTuple):
             void=body.exposed,
             heated=len(body.heated) > 0,
             faces=any(is_open and not periodic[face // 2] for face, is_open in enumerate(body.open_faces)),
-            beams=beams,
+            beams=body.beams > 0,
             mixed=len(body.mixed.places) > 0,
             radiating=radiating,
             seven_term=seven_term,

@@ -88,7 +88,7 @@ def make_plan(
     if numbers is None or numbers.layout is not layout:
         numbers = _numbers[call.tables] = _numbers_of(layout, call, shape, axes)
     values: dict[str, Any] = chosen.plan(axes.shape(shape), axes.wraps(call.periodic, shape), call.steps.count)
-    values |= _changing(call.steps, axes)
+    values |= _changing(call.steps, axes, call.body.beams)
     values |= {
         "scheme": SCHEMES.index(call.scheme),
         "sums": sums,
@@ -269,9 +269,9 @@ def _dense_coefficients(layout: CompositeLayout, c: NDArray[Any]) -> dict[str, A
     return {"dense_c": dense, "dense_stride": stride}
 
 
-def _changing(steps: StepRows, axes: RingAxes) -> dict[str, Any]:
+def _changing(steps: StepRows, axes: RingAxes, count: int) -> dict[str, Any]:
     """What changes from step to step, with strides."""
-    beams, spots, first, weights = _beams_of(steps, axes)
+    beams, places, spots, first, weights = _beams_of(steps, axes, count)
     changing = {
         "conditions": steps.conditions,
         "held": steps.held,
@@ -283,36 +283,41 @@ def _changing(steps: StepRows, axes: RingAxes) -> dict[str, Any]:
         "beam_weights": weights,
     }
     strides = {f"{name}_stride": array[0].size if len(array) > 1 else 0 for name, array in changing.items()}
-    return changing | strides | {"beams": beams, "beam_count": len(beams)}
+    return changing | strides | {"beams": beams, "beam_count": len(beams), "beam_places": places}
 
 
-def _beams_of(steps: StepRows, axes: RingAxes) -> tuple[NDArray[Any], ...]:
+def _beams_of(steps: StepRows, axes: RingAxes, count: int) -> tuple[NDArray[Any], ...]:
     """The same as :func:`_beams`; made once for the rows that these are a slice of."""
     whole, some = (steps, slice(None)) if steps.part_of is None else steps.part_of
     made = _made_beams.setdefault(whole, {})
     if axes not in made:
-        made[axes] = _beams(whole.beams, whole.factors.dtype, axes)
-    places, *tables = made[axes]
-    return places, *(table[some] if len(table) > 1 else table for table in tables)
+        made[axes] = _beams(whole.beams, whole.factors.dtype, axes, count)
+    fields, places, *tables = made[axes]
+    return fields, places, *(table[some] if len(table) > 1 else table for table in tables)
 
 
 _made_beams: WeakKeyDictionary[StepRows, dict[RingAxes, tuple[NDArray[Any], ...]]] = WeakKeyDictionary()
 
 
-def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any], axes: RingAxes) -> tuple[NDArray[Any], ...]:
-    """BEAM_FIELDS; and of the steps the numbers of spots, their first cells, and all weights side by side."""
-    places, end, slots = np.zeros((len(beams), BEAM_FIELDS), np.int64), 0, 0
+def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any], axes: RingAxes, count: int) -> tuple[NDArray[Any], ...]:
+    """BEAM_FIELDS, and the place of each of ``count`` beams among them, −1 for those that are off.
+
+    And of the steps the numbers of spots, their first cells, and all weights side by side.
+    """
+    fields, end, slots = np.zeros((len(beams), BEAM_FIELDS), np.int64), 0, 0
+    places = np.full(count, -1)
     if not beams:
-        return places, np.zeros((1, 0), np.int64), np.zeros((1, 0, 2), np.int64), np.zeros((1, 0), dtype)
+        return fields, places, np.zeros((1, 0), np.int64), np.zeros((1, 0, 2), np.int64), np.zeros((1, 0), dtype)
     rows, first = max(len(beam.first) for beam in beams), []
-    for number, beam in enumerate(beams):
-        places[number, 0], places[number, FIRST_SPOT] = beam.face if beam.at_face else -1, slots
+    for place, beam in enumerate(beams):
+        places[beam.number] = place
+        fields[place, 0], fields[place, FIRST_SPOT] = beam.face if beam.at_face else -1, slots
         for axis, weights in enumerate(beam.weights):
-            places[number, 1 + axis * 2 : 3 + axis * 2] = end, weights.shape[2]
+            fields[place, 1 + axis * 2 : 3 + axis * 2] = end, weights.shape[2]
             end += weights[0].size
         turned = axes.turned(beam.face)
         if turned:
-            places[number, 1:5], places[number, TURNED] = places[number, [3, 4, 1, 2]], 1
+            fields[place, 1:5], fields[place, TURNED] = fields[place, [3, 4, 1, 2]], 1
         slots += beam.first.shape[1]
         first.append(np.broadcast_to(beam.first[..., ::-1] if turned else beam.first, (rows, *beam.first.shape[1:])))
     spots = np.stack([np.broadcast_to(beam.spots, rows) for beam in beams], axis=1)
@@ -320,6 +325,7 @@ def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any], axes: RingAxes) -> t
         np.broadcast_to(part.reshape(len(part), -1), (rows, part[0].size)) for beam in beams for part in beam.weights
     ]
     return (
+        fields,
         places,
         spots.astype(np.int64, order="C"),
         np.concatenate(first, axis=1, dtype=np.int64),

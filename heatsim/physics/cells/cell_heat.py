@@ -12,7 +12,7 @@ so kernels look up and add. Tables have equal steps of temperature and are linea
 use the table, not the expression.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -171,13 +171,12 @@ class HeatedCells:
         found = np.bincount(self.numbers[some], weights, count) * self.volume
         return np.asarray(found * np.array(fixed))
 
-    def densities(self, amounts: Array, fluxes: Sequence[Any], T: Any, xp: Any = np) -> tuple[Any, Any]:
+    def densities(self, amounts: Array, fluxes: Mapping[int, Any], T: Any, xp: Any = np) -> tuple[Any, Any]:
         """Heat in W/m³ of each cell and its slope in W/(m³ K), shape (n,); arrays of the library ``xp``.
 
         Args:
             amounts: the amounts at one moment, shape (amounts,).
-            fluxes: of each beam, the flux in W/m² at the spots of all entries, shape (entries,); None for a beam that
-                no entry uses.
+            fluxes: by the numbers of beams that shine, the flux in W/m² at the spots of all entries, shape (entries,).
             T: temperatures of the cells in K; not read if no density depends on T.
             xp: NumPy, or CuPy.
         """
@@ -190,10 +189,9 @@ class HeatedCells:
                 heat[group.cells] += factor * value
                 slope[group.cells] += factor * rate
                 continue
-            for beam, flux in enumerate(fluxes):
-                if flux is not None:
-                    of_beam = group.numbers == len(amounts) + beam
-                    factor += xp.where(of_beam, group.weights * flux[group.entries], 0.0)
+            for beam, flux in fluxes.items():
+                of_beam = group.numbers == len(amounts) + beam
+                factor += xp.where(of_beam, group.weights * flux[group.entries], 0.0)
             heat[group.cells] += factor
         return heat, slope
 

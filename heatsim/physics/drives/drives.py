@@ -35,7 +35,7 @@ from heatsim.physics.sources.sources import Sources
 from heatsim.physics.sources.spots import MOST_SPOTS, PART_OF_WAY
 from heatsim.physics.time.stage_times import MOMENT
 from heatsim.physics.time.tolerance import Tolerance
-from heatsim.scenario import Flux, Formula, Source, Table, Temperature, TimeFunction, radiates
+from heatsim.scenario import Beam, Flux, Formula, Source, Table, Temperature, TimeFunction, radiates
 from heatsim.scenario.values.averages import mean_of_product
 from heatsim.scenario.values.course import refined
 from heatsim.scenario.values.quantities import SMALLEST
@@ -422,7 +422,7 @@ def _of_sources(sources: Sources) -> Iterator[Drive]:
             yield replace(found, of_types=np.abs(rates))
         elif source.beam is not None:
             during = max(during[0], source.beam.start), during[1]
-            yield _drive(key, [("scale", source.scale)], _beam_rate(sources, source), during, end)
+            yield _drive(key, [("scale", source.scale)], _beam_rate(sources, source.beam), during, end)
         for factor, amount in zip(factors, heated.amounts, strict=True):
             if amount.source == place:
                 largest = 1.0 if amount.table < 0 else float(np.abs(heated.tables[amount.table].values).max())
@@ -453,7 +453,7 @@ def heating(problem: Driven, until: float) -> float:
     fluxes = [_extremes(time_functions(of).flux, scenario.time.end, until) for of in problem.boundary.conditions]
     warming = _warming(problem.boundary, materials).max(axis=1)
     apart += float(np.ptp([0.0, *np.ravel(np.array(fluxes) * warming[:, None])]))
-    return apart + sum(_beam_rate(sources, source) * max(map(abs, scale(source))) for source in sources.beams)
+    return apart + sum(_beam_rate(sources, each.beam) * max(map(abs, scale(each.source))) for each in sources.beams)
 
 
 def _extremes(function: TimeFunction, end: float, until: float) -> tuple[float, float]:
@@ -477,18 +477,16 @@ def _drive(
 
 def _moving_beams(sources: Sources) -> Iterator[tuple[float, float, float, float]]:
     end = sources.scenario.time.end
-    for source in sources.beams:
-        passing = passing_times(source.beam) if source.beam is not None else np.zeros(0)
-        if source.beam is not None and source.beam.speed is not None and len(passing) > 1:
-            largest = max(map(abs, source.scale.extremes(end)))
-            rate = _beam_rate(sources, source) * largest
-            yield float(passing[0]), float(passing[-1]), source.beam.radius / source.beam.speed, rate
+    for track in sources.beams:
+        if track.moves and track.beam.speed is not None:
+            passing, largest = passing_times(track.beam), max(map(abs, track.source.scale.extremes(end)))
+            rate = _beam_rate(sources, track.beam) * largest
+            yield float(passing[0]), float(passing[-1]), track.beam.radius / track.beam.speed, rate
 
 
-def _beam_rate(sources: Sources, source: Source) -> float:
+def _beam_rate(sources: Sources, beam: Beam) -> float:
     """By how many K/s a beam warms the cell in the middle of its spot, if nothing is conducted."""
-    beam, materials = source.beam, sources.materials
-    assert beam is not None
+    materials = sources.materials
     axis = FACES.index(beam.face) // 2
     widths = [along.widths for along in materials.grid.axes]
     depth = float(widths[axis][-(FACES.index(beam.face) % 2)] if materials.void is None else widths[axis].min())

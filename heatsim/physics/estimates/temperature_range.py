@@ -372,10 +372,9 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
     for node in _nodes(conditions):  # any small part of the body may get all of it
         low, high = node.power.extremes(end)
         gained, lost = gained + (inf if high > 0.0 else 0.0), lost + (inf if low < 0.0 else 0.0)
-    for source in sources.beams:
-        assert source.beam is not None
-        beam = source.beam
-        peak = 2.0 * beam.power * beam.absorptivity / (pi * beam.radius**2) * source.scale.extremes(end)[1]
+    for track in sources.beams:
+        beam = track.beam
+        peak = 2.0 * beam.power * beam.absorptivity / (pi * beam.radius**2) * track.source.scale.extremes(end)[1]
         face = FACES.index(beam.face)
         peak *= _most_gain(materials, face, materials.void is not None)
         gained += max(peak, 0.0) / float(spacing[face // 2]) * end

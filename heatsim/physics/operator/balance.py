@@ -324,7 +324,8 @@ class Balance:
         """
         sources, start = self.body.whole.sources, np.zeros(1)
         even = iter(sources.powers(start, INSTANT)[0].tolist())
-        beams = enumerate(sources.beam_rows(start, INSTANT))
+        beams = iter(range(len(sources.tracks)))
+        shining = {rows.number: rows for rows in sources.beam_rows(start, INSTANT)}
         T = None
         if sources.heated.tables:
             nothing = self.xp.zeros(0, dtype=np.int64), self.xp.zeros(0)
@@ -333,7 +334,8 @@ class Balance:
         powers = {}
         for number, source in enumerate(sources.scenario.sources):
             if source.beam is not None:
-                powers[source.label] = Power.alike(sources.absorbed_by(*next(beams)))
+                rows = shining.get(next(beams))
+                powers[source.label] = Power.alike(0.0 if rows is None else sources.absorbed_by(rows))
             elif source.even:
                 powers[source.label] = Power.alike(next(even))
             else:

@@ -98,7 +98,7 @@ def with_conditions(surface: BalanceSurface, conditions: Array) -> BalanceSurfac
 
 
 def beam_fluxes(beams: Sequence[BeamRows], grid: Grid) -> dict[int, Array]:
-    """The flux of beams in W/m² at the cells of each face of the box that has beams, flattened."""
+    """The flux of beams in W/m² at the cells of each face of the box through which some shine, flattened."""
     beams = [beam for beam in beams if beam.at_face]
     return {
         face: beam_flux([beam for beam in beams if beam.face == face], grid.face_shape(face)).reshape(-1)
@@ -107,7 +107,7 @@ def beam_fluxes(beams: Sequence[BeamRows], grid: Grid) -> dict[int, Array]:
 
 
 def _beam_on(surface: BalanceSurface, fluxes: Mapping[int, Any]) -> Any:
-    """The flux of beams on a surface, from that at the cells of each face of the box that has beams."""
+    """The flux of beams on a surface, from :func:`beam_fluxes`."""
     if surface.lit is None or surface.lit[0] not in fluxes:
         return 0.0
     face, places = surface.lit
@@ -155,6 +155,7 @@ class _Finder:
             _Kind(bool(row[FILM] > 0.0 or radiating), bool(radiating), row[FREE] == LAW, float(row[FREE]))
             for row, radiating in zip(rows, radiates, strict=True)
         ]
+        self._shone = body.sources.beam_faces()
         beams = body.sources.face_beams(np.zeros(1), INSTANT)
         self._fluxes = {face: xp.asarray(flux) for face, flux in beam_fluxes(beams, body.materials.grid).items()}
 
@@ -162,7 +163,7 @@ class _Finder:
         """Face by face, then towards void; those that cover no cell are left out."""
         groups = dict[tuple[int, ...], list[tuple[int, BoundaryFaces]]]()
         for faces in boundary_faces(self._body.boundary, self._body.materials, self._body.open_faces):
-            place, shone = (faces.side, -1), faces.side in self._fluxes
+            place, shone = (faces.side, -1), faces.side in self._shone
             if faces.towards_void:
                 place = (TOWARDS_VOID, -1 if faces.lit(self._body.materials) is None else faces.side)
             for number, some in faces.by_condition():
@@ -173,7 +174,7 @@ class _Finder:
 
     def _alike(self, faces: BoundaryFaces) -> bool:
         """Whether the same numbers hold for all cells."""
-        shone = faces.towards_void or faces.side in self._fluxes
+        shone = faces.towards_void or faces.side in self._shone
         return not shone and self._half(faces) is not None and isinstance(faces.area, float) and faces.full
 
     def _half(self, faces: BoundaryFaces) -> float | None:

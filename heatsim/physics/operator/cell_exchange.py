@@ -1,6 +1,6 @@
 """Heat of sources in single cells at one moment, with the same interface for solvers as surfaces."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -23,14 +23,15 @@ class CellExchange(ExchangingCells):
         heated: the cells.
         cell_types: their types, on the device; one number if all are equal.
         amounts: at this moment, shape (amounts,).
-        fluxes: of each beam, the flux in W/m² at the spots of the entries, on the device, shape (entries,).
+        fluxes: by the numbers of beams that shine, the flux in W/m² at the spots of the entries, on the device, shape
+            (entries,).
         reference: the temperature in K that deviations are counted from.
     """
 
     heated: HeatedCells
     cell_types: Any
     amounts: Array
-    fluxes: Sequence[Any]
+    fluxes: Mapping[int, Any]
     reference: float
 
     @classmethod
@@ -50,7 +51,7 @@ class CellExchange(ExchangingCells):
             heated: the cells.
             types: the types of all cells of the grid, flattened, on the device; None if there is one type.
             amounts: at this moment, shape (amounts,).
-            beams: all beams; only their first step is used.
+            beams: those that shine; only their first step is used.
             reference: the temperature in K that deviations are counted from.
         """
         cells = xp.asarray(heated.cells)
@@ -107,6 +108,6 @@ class CellExchange(ExchangingCells):
         return heat * volumes, -slope * volumes
 
 
-def _fluxes(xp: Any, heated: HeatedCells, beams: Sequence[BeamRows]) -> list[Any]:
-    """The flux of each beam at the entries' spots; an empty list if no entry is light."""
-    return [xp.asarray(rows.fluxes(0, heated.spots)) for rows in beams] if heated.has_beams else []
+def _fluxes(xp: Any, heated: HeatedCells, beams: Sequence[BeamRows]) -> dict[int, Any]:
+    """The flux of beams at the entries' spots, by their numbers; none if no entry is light."""
+    return {rows.number: xp.asarray(rows.fluxes(0, heated.spots)) for rows in beams} if heated.has_beams else {}

@@ -22,7 +22,7 @@ class StepInputs:
             changes with temperature.
         heat: what sources give to the cells of each type in K, in a step of the length for which the kernels' tables
             are made; shape (n or 1, types).
-        beams: what beams bring, each of n steps or of one.
+        beams: what beams bring in n steps; without those that are off in all of these, or of a longer row of steps.
         amounts: what sources give to single cells, see :meth:`heatsim.physics.sources.sources.Sources.amounts`; in a
             step of that length too, shape (n or 1, amounts + 1).
         factors: length of each step / that for which the tables are made, shape (n or 1,).

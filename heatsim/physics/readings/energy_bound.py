@@ -249,9 +249,8 @@ class EnergyBound:
         for size, amount in zip(heated.magnitudes.tolist(), heated.amounts, strict=True):
             source = sources.scenario.sources[amount.source]
             found.append((size, [amount.function, source.scale], source.during or always))
-        for source in sources.beams:
-            track = sources.tracks[id(source)]
-            found.append((abs(track.beam.power * track.beam.absorptivity), [source.scale], track.on))
+        for track in sources.beams:
+            found.append((abs(track.beam.power * track.beam.absorptivity), [track.source.scale], track.on))
         return found
 
 

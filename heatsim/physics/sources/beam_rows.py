@@ -17,6 +17,7 @@ class BeamRows:
         first: the cell at which the weights of each spot start, along the face's two axes; shape (n, spots, 2).
         weights: along u in W/m², and along v; shapes (n, spots, cells).
         spots: how many spots each step has, shape (n,). The weights of further ones are 0.
+        number: of the beam among those of the scenario.
         at_face: whether cells at the face absorb it with their surface. Whatever else becomes of it is in
             :class:`heatsim.physics.cells.cell_heat.HeatedCells`.
     """
@@ -25,6 +26,7 @@ class BeamRows:
     first: NDArray[np.int32]
     weights: tuple[Array, Array]
     spots: NDArray[np.int32]
+    number: int = 0
     at_face: bool = True
 
     def __getitem__(self, some: slice) -> "BeamRows":

@@ -19,7 +19,7 @@ from heatsim.grid import FACES, Grid
 from heatsim.physics.cells.cell_heat import HeatedCells
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.sources.beam_rows import BeamRows
-from heatsim.physics.sources.spots import OnTime, Spots, Track, weights_along, window
+from heatsim.physics.sources.spots import OnTime, Track, weights_along, window
 from heatsim.scenario import Scenario, Source, TimeFunction, face_axes
 from heatsim.scenario.values.averages import mean_of_product
 
@@ -66,15 +66,15 @@ class Sources:
         """The sources that heat all their cells alike, in the order in which the cell types count them."""
         return [source for source in self.scenario.sources if source.even]
 
-    @property
-    def beams(self) -> list[Source]:
-        """The beams."""
-        return [source for source in self.scenario.sources if source.beam is not None]
-
     @cached_property
-    def tracks(self) -> dict[int, Track]:
-        """The ways of the spots of all beams, by the ``id`` of the source."""
-        return {id(source): Track(source, source.beam) for source in self.scenario.sources if source.beam is not None}
+    def tracks(self) -> list[Track]:
+        """The ways of the spots of all beams of the scenario, in its order."""
+        return [Track(source, source.beam) for source in self.scenario.sources if source.beam is not None]
+
+    @property
+    def beams(self) -> list[Track]:
+        """The ways of those that can bring something."""
+        return self.tracks
 
     @property
     def heated(self) -> HeatedCells:
@@ -90,8 +90,7 @@ class Sources:
 
     def beam_faces(self) -> set[int]:
         """The numbers of the faces whose surfaces absorb beams."""
-        beams = [source.beam for source in self.beams]
-        return {FACES.index(beam.face) for beam in beams if beam is not None and beam.absorption_depth is None}
+        return {FACES.index(track.beam.face) for track in self.beams if track.beam.absorption_depth is None}
 
     def heat(self, times: Array, dt: float, lengths: Array | None = None) -> Array:
         """What steps of ``dt`` seconds give to the cells of each type, in K.
@@ -185,12 +184,12 @@ class Sources:
             cells[amount.source] = of_cells + cells.get(amount.source, np.zeros(1))
         return {source: Power.of_cells(net, cells[source]) for source, net in powers.items()}
 
-    def absorbed_by(self, number: int, rows: BeamRows) -> float:
-        """Power in W that the body takes of beam ``number`` in the first step of its rows. Collective."""
+    def absorbed_by(self, rows: BeamRows) -> float:
+        """Power in W that the body takes of a beam in the first step of its rows. Collective."""
         heated, grid = self.heated, self.materials.grid
         power = 0.0
         if heated.has_beams:
-            some = heated.numbers == len(heated.amounts) + number
+            some = heated.numbers == len(heated.amounts) + rows.number
             weights = heated.weights[some] * heated.volume_factors[heated.owners[some]]
             power = float(weights @ rows.fluxes(0, heated.spots[some])) * heated.volume
         if rows.at_face:
@@ -295,12 +294,17 @@ class Sources:
         return source.power_density * float(materials.volumes[heated].sum()) * materials.grid.mean_volume
 
     def beam_rows(self, times: Array, dt: float | Array) -> list[BeamRows]:
-        """What every beam brings in steps of ``dt`` seconds, one length or one for each, from ``times``.
+        """What beams bring in steps of ``dt`` seconds, one length or one for each, from ``times``.
+
+        Beams that are off in all these steps are left out.
 
         Raises:
             ScenarioError: a value of ``scale`` is not finite.
         """
-        return [self._beam(source, times, dt) for source in self.beams]
+        begins, ends = self._on
+        shining = np.flatnonzero((begins < times.max() + np.max(dt)) & (ends > times.min()))
+        rows = (self.rows_of(number, times, dt) for number in shining.tolist())
+        return [found for found in rows if found is not None]
 
     def face_beams(self, times: Array, dt: float | Array) -> list[BeamRows]:
         """The same for the beams that surfaces at faces of the box absorb."""
@@ -310,7 +314,7 @@ class Sources:
         """Bytes of the weights of a step of at most ``dt`` seconds."""
         return itemsize * sum(
             track.most_spots(dt) * window(self.scenario, track.beam, axis)
-            for track in self.tracks.values()
+            for track in self.tracks
             for axis in face_axes(track.beam.face)
         )
 
@@ -339,39 +343,32 @@ class Sources:
             mistake = Mistake(f"sources.{number}.{key}", f"is not finite in the step from t = {time!r} s")
             raise ScenarioError(self.scenario.path, [mistake])
 
-    def _parts(self, source: Source, times: Array, dt: float | Array) -> Spots:
-        """The spots of a beam in steps."""
-        spots = self.tracks[id(source)].spots(times, dt)
-        self._check(source, spots.powers, spots.starts, "scale")
-        return spots
-
     @cached_property
-    def _dark(self) -> dict[int, BeamRows]:
-        """What each beam brings in steps in which it is off, by the identity of its source."""
-        found = {}
-        for key, track in self.tracks.items():
-            beam, sizes = track.beam, [window(self.scenario, track.beam, axis) for axis in face_axes(track.beam.face)]
-            u, v = (np.zeros((1, 1, size)) for size in sizes)
-            spots, at_face = np.zeros(1, np.int32), beam.absorption_depth is None
-            found[key] = BeamRows(FACES.index(beam.face), np.zeros((1, 1, 2), np.int32), (u, v), spots, at_face)
-        return found
+    def _on(self) -> Array:
+        """The times in s at which the beams of the scenario go on, and those at which they go off; shape (2, beams)."""
+        return np.array([track.on for track in self.tracks]).reshape(-1, 2).T
 
-    def _beam(self, source: Source, times: Array, dt: float | Array) -> BeamRows:
-        beam, (begins, ends) = source.beam, self.tracks[id(source)].on
-        assert beam is not None
-        if times.max() + np.max(dt) <= begins or times.min() >= ends:
-            return self._dark[id(source)]
-        spots = self._parts(source, times, dt)
-        shape = len(times), int(spots.counts.max(initial=1))
+    def rows_of(self, number: int, times: Array, dt: float | Array) -> BeamRows | None:
+        """What one beam of the scenario brings in steps; None if it is off in all of them.
+
+        Raises:
+            ScenarioError: a value of ``scale`` is not finite.
+        """
+        track = self.tracks[number]
+        beam, spots = track.beam, track.spots(times, dt)
+        self._check(track.source, spots.powers, spots.starts, "scale")
+        if not spots.powers.any():
+            return None
+        shape = len(times), int(spots.counts.max())
         first, weights = np.zeros((*shape, 2), np.int32), []
-        for number, (axis, centres) in enumerate(zip(face_axes(beam.face), spots.places, strict=True)):
+        for place, (axis, centres) in enumerate(zip(face_axes(beam.face), spots.places, strict=True)):
             starts, along = weights_along(self.scenario, beam, axis, centres)
-            first[spots.steps, spots.numbers, number] = starts
+            first[spots.steps, spots.numbers, place] = starts
             weights.append(np.zeros((*shape, along.shape[1])))
-            weights[-1][spots.steps, spots.numbers] = spots.powers[:, None] * along if number == 0 else along
+            weights[-1][spots.steps, spots.numbers] = spots.powers[:, None] * along if place == 0 else along
         u, v = weights
         at_face = beam.absorption_depth is None
-        return BeamRows(FACES.index(beam.face), first, (u, v), spots.counts.astype(np.int32), at_face)
+        return BeamRows(FACES.index(beam.face), first, (u, v), spots.counts.astype(np.int32), number, at_face)
 
 
 def _area_factors(grid: Grid, face: int) -> Array:

@@ -97,9 +97,13 @@ class Track:
 
     @cached_property
     def on(self) -> tuple[float, float]:
-        """The times in s between which the beam is on."""
+        """The times in s between which the beam is on; the second is not after the first if it never is."""
         start, stop = self.source.during or (0.0, inf)
-        return max(start, self.beam.start), min(stop, float(self._passing[-1])) if self.moves else stop
+        start, scale = max(start, self.beam.start), self.source.scale
+        power = self.beam.power * self.beam.absorptivity
+        if power == 0.0 or (scale.constant and not scale.at(np.zeros(1)).any()):
+            return start, start
+        return start, min(stop, float(self._passing[-1])) if self.moves else stop
 
     @cached_property
     def _passing(self) -> Array:

@@ -75,10 +75,10 @@ def _codes_of_kernel(
     codes = [sweeps(blocked.advance, dtype)] if problem.linear else []
     if problem.timeline.adaptive or not problem.linear:
         assert arrays is not None
-        beams, radiating = len(problem.sources.beams) > 0, not all(map(is_linear, problem.boundary.conditions))
+        radiating = not all(map(is_linear, problem.boundary.conditions))
         seven_term = problem.scheme == "seven_term" and not problem.timeline.adaptive
         has = composite_parts.OptionalParts.of(
-            arrays.body, problem.periodic, beams=beams, radiating=radiating, seven_term=seven_term
+            arrays.body, problem.periodic, radiating=radiating, seven_term=seven_term
         )
         codes += composite_parts.codes(has, dtype)
     return codes

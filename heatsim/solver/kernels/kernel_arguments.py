@@ -187,7 +187,7 @@ class GeneralArguments:
         """Struct Coefficients for steps of ``dt`` seconds. The arrays that it points to live as long as this object."""
         if dt not in self._coefficients:
             problem = self._problem
-            counts = len(problem.sources.beams), problem.boundary.row_count, problem.condition_numbers
+            counts = problem.boundary.row_count, problem.condition_numbers
             self._coefficients[dt] = self.arrays.coefficients(self.tables(dt), *counts)
         return self._coefficients[dt][0]
 
@@ -294,4 +294,5 @@ def composite_arrays(problem: HeatProblem, field: Field) -> CompositeArrays:
         problem.precision,
         open_faces=problem.open_faces,
         mixed=problem.boundary.mixed,
+        beams=len(problem.sources.beams),
     )

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import runs
 
+from heatsim.physics.problem import HeatProblem
 from heatsim.run.simulation import Simulation
+from heatsim.scenario import load
 
 RADIUS, SPEED, POWER = 2e-3, 0.1, 20.0
 # A plate in void. The way goes from 4 radii before it to 4 radii behind it; it begins and ends within steps.
@@ -115,3 +117,23 @@ def test_pulses_of_a_density_and_of_its_scale_at_different_times_bring_nothing(t
         simulation = simulate(tmp_path / method, text, f"time.method={method}", "time.end=100.0")
         assert np.nanmax(np.abs(simulation.temperature - 300.0)) <= 1e-6
         assert abs(runs.energy_rows(tmp_path / method / "run")[-1]["sources"]) <= 1e-9
+
+
+@pytest.mark.quick("stabilized")
+@pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
+def test_beams_that_are_off_change_no_bit(tmp_path: Path, method: str) -> None:
+    """Two that are off stand before the one that shines, and another one behind it: numbers of beams must not shift."""
+    shining = STEEL[STEEL.index("[[sources]]") : STEEL.index("[time]")]
+    after, dark = (
+        shining.replace("[[sources]]", "[[sources]]\nduring = [1.0, 2.0]"),
+        shining.replace("0.5\n", "0.0\n", 1),
+    )
+    overrides = f"time.method={method}", "time.end=0.1"
+    alone = simulate(tmp_path / "alone", STEEL, *overrides)
+    text = STEEL.replace(shining, after + dark + shining + after)
+    several = simulate(tmp_path / "several", text, *overrides)
+    np.testing.assert_array_equal(several.temperature, alone.temperature)
+    assert np.nanmax(alone.temperature) > 305.0
+    sources = HeatProblem.from_scenario(load(runs.write(tmp_path, text))).sources
+    rows = sources.beam_rows(np.linspace(0.02, 0.09, 3), 0.01)
+    assert [each.number for each in rows] == [2]

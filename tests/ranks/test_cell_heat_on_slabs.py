@@ -20,6 +20,13 @@ LIT_AROUND = (
 )
 BODIES = {"lit": LIT, "around": LIT_AROUND}
 
+# The same five beams, each on for a part of the first 20 steps of 0.5 ms or so: none, one or several at a time.
+SPANS = (0.001, 0.003), (0.002, 1.0), (0.004, 0.0055), (0.0062, 0.0063), (0.005, 0.007)
+BODY, *LIGHTS = LIT.split("[[sources]]\nbeam")
+SWITCHED = BODY + "".join(
+    f"[[sources]]\nduring = [{start}, {stop}]\nbeam{light}" for (start, stop), light in zip(SPANS, LIGHTS, strict=True)
+)
+
 
 @pytest.mark.quick("around-float32-3")
 @pytest.mark.parametrize(
@@ -36,6 +43,14 @@ def test_eulers_method(name: str, precision: str, ranks: int) -> None:
 @pytest.mark.parametrize("text", BODIES.values(), ids=BODIES)
 def test_stabilized_steps(text: str) -> None:
     same(problem_of(text, solver={"device": "cpu"}).with_method("stabilized"), 3)
+
+
+@pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
+def test_beams_that_are_on_at_different_times(method: str) -> None:
+    problem = problem_of(SWITCHED, solver={"device": "cpu"}).with_method(method)
+    shining = [len(problem.sources.beam_rows(np.array([time]), 1e-4)) for time in np.arange(0.0, 0.0075, 1e-4)]
+    assert set(shining) >= {0, 1, 2}
+    same(problem, 3)
 
 
 def test_cuda_kernels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -301,8 +301,8 @@ class Sources:
         Raises:
             ScenarioError: a value of ``scale`` is not finite.
         """
-        begins, ends = self._on
-        shining = np.flatnonzero((begins < times.max() + np.max(dt)) & (ends > times.min()))
+        numbers, begins, ends = self._spans
+        shining = np.unique(numbers[(begins < times.max() + np.max(dt)) & (ends > times.min())])
         rows = (self.rows_of(number, times, dt) for number in shining.tolist())
         return [found for found in rows if found is not None]
 
@@ -344,9 +344,12 @@ class Sources:
             raise ScenarioError(self.scenario.path, [mistake])
 
     @cached_property
-    def _on(self) -> Array:
-        """The times in s at which the beams of the scenario go on, and those at which they go off; shape (2, beams)."""
-        return np.array([track.on for track in self.tracks]).reshape(-1, 2).T
+    def _spans(self) -> tuple[NDArray[np.intp], Array, Array]:
+        """The spans in which beams may bring something: numbers of beams, starts and ends in s; shapes (spans,)."""
+        spans = [track.spans(self.scenario.time.end) for track in self.tracks]
+        numbers = np.repeat(np.arange(len(spans)), [len(some) for some in spans])
+        begins, ends = np.concatenate([np.zeros((0, 2)), *spans]).T
+        return numbers, begins, ends
 
     def rows_of(self, number: int, times: Array, dt: float | Array) -> BeamRows | None:
         """What one beam of the scenario brings in steps; None if it is off in all of them.

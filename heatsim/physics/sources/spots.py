@@ -97,13 +97,26 @@ class Track:
 
     @cached_property
     def on(self) -> tuple[float, float]:
-        """The times in s between which the beam is on; the second is not after the first if it never is."""
+        """The times in s between which the beam is on."""
         start, stop = self.source.during or (0.0, inf)
-        start, scale = max(start, self.beam.start), self.source.scale
-        power = self.beam.power * self.beam.absorptivity
-        if power == 0.0 or (scale.constant and not scale.at(np.zeros(1)).any()):
-            return start, start
-        return start, min(stop, float(self._passing[-1])) if self.moves else stop
+        return max(start, self.beam.start), min(stop, float(self._passing[-1])) if self.moves else stop
+
+    def spans(self, end: float) -> Array:
+        """The times in s between which it may bring something, in a run up to ``end`` (s); shape (spans, 2), ascending.
+
+        Its ``scale`` is 0 between them.
+        """
+        scale = self.source.scale
+        if self.beam.power * self.beam.absorptivity == 0.0:
+            return np.zeros((0, 2))
+        if not scale.resolved(end):
+            return np.array([self.on])
+        nodes = scale.nodes(end)
+        brings = scale.at(nodes) != 0.0  # also where it is not finite
+        brings = np.concatenate(([False], brings[:-1] | brings[1:], [False]))
+        found = np.append(nodes[:-1], inf)[np.flatnonzero(brings[1:] != brings[:-1])].reshape(-1, 2)
+        found = np.clip(found, *self.on)
+        return np.asarray(found[found[:, 0] < found[:, 1]])
 
     @cached_property
     def _passing(self) -> Array:

@@ -12,7 +12,7 @@ so kernels look up and add. Tables have equal steps of temperature and are linea
 use the table, not the expression.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -171,12 +171,13 @@ class HeatedCells:
         found = np.bincount(self.numbers[some], weights, count) * self.volume
         return np.asarray(found * np.array(fixed))
 
-    def densities(self, amounts: Array, fluxes: Mapping[int, Any], T: Any, xp: Any = np) -> tuple[Any, Any]:
+    def densities(self, amounts: Array, light: Any, T: Any, xp: Any = np) -> tuple[Any, Any]:
         """Heat in W/m³ of each cell and its slope in W/(m³ K), shape (n,); arrays of the library ``xp``.
 
         Args:
             amounts: the amounts at one moment, shape (amounts,).
-            fluxes: by the numbers of beams that shine, the flux in W/m² at the spots of all entries, shape (entries,).
+            light: the flux in W/m² of its beam at the spot of each entry, 0 for others; shape (entries,). None if no
+                beam shines.
             T: temperatures of the cells in K; not read if no density depends on T.
             xp: NumPy, or CuPy.
         """
@@ -189,9 +190,8 @@ class HeatedCells:
                 heat[group.cells] += factor * value
                 slope[group.cells] += factor * rate
                 continue
-            for beam, flux in fluxes.items():
-                of_beam = group.numbers == len(amounts) + beam
-                factor += xp.where(of_beam, group.weights * flux[group.entries], 0.0)
+            if light is not None:
+                factor += group.weights * light[group.entries]
             heat[group.cells] += factor
         return heat, slope
 
@@ -216,7 +216,6 @@ class HeatedCells:
                 yield _EntryGroup(
                     cells=slice(None) if len(chosen) == len(self) else xp.asarray(cells[some]),
                     entries=xp.asarray(chosen),
-                    numbers=xp.asarray(self.numbers[chosen]),
                     amounts=xp.asarray(amounts[some]),
                     weights=xp.asarray(self.weights[chosen]),
                     table=None if table < 0 else self.tables[table].on(xp),
@@ -230,14 +229,13 @@ class _EntryGroup:
     Attributes:
         cells: the places of their cells among the heated cells.
         entries: their places among all entries.
-        numbers, weights: as in :class:`HeatedCells`.
+        weights: as in :class:`HeatedCells`.
         amounts: the index of each entry's amount; ``len(amounts)`` for light of a beam.
         table: their table; None if the heat does not depend on the temperature.
     """
 
     cells: Any
     entries: Any
-    numbers: Any
     amounts: Any
     weights: Any
     table: DensityTable | None

@@ -1,6 +1,6 @@
 """Heat of sources in single cells at one moment, with the same interface for solvers as surfaces."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -23,15 +23,14 @@ class CellExchange(ExchangingCells):
         heated: the cells.
         cell_types: their types, on the device; one number if all are equal.
         amounts: at this moment, shape (amounts,).
-        fluxes: by the numbers of beams that shine, the flux in W/m² at the spots of the entries, on the device, shape
-            (entries,).
+        light: the flux in W/m² of beams at the entries, as in :meth:`HeatedCells.densities`, on the device.
         reference: the temperature in K that deviations are counted from.
     """
 
     heated: HeatedCells
     cell_types: Any
     amounts: Array
-    fluxes: Mapping[int, Any]
+    light: Any
     reference: float
 
     @classmethod
@@ -56,11 +55,11 @@ class CellExchange(ExchangingCells):
         """
         cells = xp.asarray(heated.cells)
         cell_types = 0 if types is None else types[cells]
-        return cls(xp, cells, heated, cell_types, amounts, _fluxes(xp, heated, beams), reference)
+        return cls(xp, cells, heated, cell_types, amounts, _light(xp, heated, beams), reference)
 
     def at(self, amounts: Array, beams: Sequence[BeamRows]) -> "CellExchange":
         """The same cells at another moment."""
-        return replace(self, amounts=amounts, fluxes=_fluxes(self.xp, self.heated, beams))
+        return replace(self, amounts=amounts, light=_light(self.xp, self.heated, beams))
 
     @property
     def bends(self) -> bool:
@@ -103,11 +102,17 @@ class CellExchange(ExchangingCells):
 
     def exchange(self, T: Any) -> tuple[Any, Any]:
         """Heat into each cell in W, and its decrease per kelvin in W/K, at deviations T in K."""
-        heat, slope = self.heated.densities(self.amounts, self.fluxes, T + self.reference, self.xp)
+        heat, slope = self.heated.densities(self.amounts, self.light, T + self.reference, self.xp)
         volumes = self.heated.volumes(self.xp)
         return heat * volumes, -slope * volumes
 
 
-def _fluxes(xp: Any, heated: HeatedCells, beams: Sequence[BeamRows]) -> dict[int, Any]:
-    """The flux of beams at the entries' spots, by their numbers; none if no entry is light."""
-    return {rows.number: xp.asarray(rows.fluxes(0, heated.spots)) for rows in beams} if heated.has_beams else {}
+def _light(xp: Any, heated: HeatedCells, beams: Sequence[BeamRows]) -> Any:
+    """The flux of beams at the spots of their entries; None if none of them shines."""
+    if not heated.has_beams or not beams:
+        return None
+    found = np.zeros(len(heated.numbers))
+    for rows in beams:
+        some = np.flatnonzero(heated.numbers == len(heated.amounts) + rows.number)
+        found[some] = rows.fluxes(0, heated.spots[some])
+    return xp.asarray(found)

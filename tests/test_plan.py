@@ -598,6 +598,9 @@ def test_a_plan_hints_at_what_a_first_user_overlooks(tmp_path: Path) -> None:
     assert any(line.startswith("material     foil: of layers, without cells; k = 400") for line in lines)
     hint = "hint         output.region_heat = true adds the flow through each contact and the heat of each region"
     assert hint in lines
+    late = HALF.replace("PATH], speed = 0.01 }", "[0.01, 0.01]] }, during = [0.5, 0.7]")
+    lines = describe(Plan.of(HeatProblem.from_scenario(load(runs.write(tmp_path, late))))).splitlines()
+    assert not any("half-way" in line for line in lines)
     text = HALF.replace("PATH", "[0.01, 0.01], [0.03, 0.01]") + "output.region_heat = true\n"
     lines = describe(Plan.of(HeatProblem.from_scenario(load(runs.write(tmp_path, text))))).splitlines()
     assert not any("half-way" in line for line in lines)

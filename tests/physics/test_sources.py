@@ -178,3 +178,33 @@ def test_a_beam_has_the_profile_of_a_gaussian() -> None:
     exact = 2.0 * 50.0 / (pi * 3e-3**2) * np.exp(-2.0 * r2 / 3e-3**2)
     assert beam_flux([rows], (120, 160)) == pytest.approx(exact, abs=0.01 * exact.max())
     assert exact.max() > 0.9 * 2.0 * 50.0 / (pi * 3e-3**2) * exp(-0.1)
+
+
+SCALES = (
+    "1.0",
+    "0.0",
+    "{ times = [0.2, 0.2, 0.3, 0.3, 1.0, 1.1, 1.2], values = [0.0, 1.0, 1.0, 0.0, 0.0, -1.0, 0.0] }",
+    "{ times = [0.0, 0.0, 1.5, 1.9], values = [1.0, 0.0, 0.0, 2.0] }",
+    "{ times = [0.0, 0.1, 0.1, 0.4], values = [1.0, 1.0, 0.0, 0.0], repeat = true }",
+    '"where(t%0.5 < 0.1, 1, 0)"',
+    '"max(0, sin(9*t))"',
+    '"where(t > 0.7, exp(-((t - 0.7)/0.1)^2), 0)"',
+    '"where((1000*t)%1 < 0.5, 0, 1)"',
+)
+
+
+def test_no_beam_that_brings_something_is_left_out() -> None:
+    """Against all beams, one by one; also for times before which, after which and between which they are on."""
+    beam = 'beam = { face = "z_max", power = 5.0, radius = 0.002, path = [[0.02, 0.01]] }'
+    text = "".join(f"[[sources]]\nscale = {scale}\n{beam}\n" for scale in SCALES)
+    text += f"[[sources]]\nduring = [0.5, 0.9]\nscale = {SCALES[5]}\n{beam}\n"
+    sources, random = derived(text + f"[[sources]]\n{beam.replace('5.0', '0.0')}\n").sources, np.random.default_rng(0)
+    counts = set()
+    for _ in range(100):
+        lengths = 10.0 ** random.uniform(-4.0, -0.5, random.integers(1, 4))
+        times = np.minimum(random.uniform(0.0, 2.0) + np.append(0.0, np.cumsum(lengths)[:-1]), 2.0)
+        each = [sources.rows_of(number, times, lengths) for number in range(len(SCALES) + 2)]
+        found = sources.beam_rows(times, lengths)
+        assert [rows.number for rows in found] == [rows.number for rows in each if rows is not None]
+        counts.add(len(found))
+    assert len(counts) >= 5

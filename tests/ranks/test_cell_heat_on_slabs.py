@@ -56,7 +56,7 @@ def test_beams_that_are_on_at_different_times(method: str) -> None:
 def test_cuda_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(correction, "boxes", partial(correction.boxes, most=np.inf))
     gpu.play_gpu(monkeypatch)
-    same(problem_of(LIT, solver={"device": "cuda", "kernel": "temporal", "precision": "float32"}), 2)
+    same(problem_of(SWITCHED, solver={"device": "cuda", "kernel": "temporal", "precision": "float32"}), 2)
 
 
 def test_light_crosses_cuts() -> None:

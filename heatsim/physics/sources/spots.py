@@ -102,9 +102,9 @@ class Track:
         return max(start, self.beam.start), min(stop, float(self._passing[-1])) if self.moves else stop
 
     def spans(self, end: float) -> Array:
-        """The times in s between which it may bring something, in a run up to ``end`` (s); shape (spans, 2), ascending.
+        """The times in s between which it may bring something; shape (spans, 2), ascending.
 
-        Its ``scale`` is 0 between them.
+        Between them its ``scale`` is 0. It is known up to ``end`` (s); later the beam may bring something.
         """
         scale = self.source.scale
         if self.beam.power * self.beam.absorptivity == 0.0:
@@ -113,8 +113,8 @@ class Track:
             return np.array([self.on])
         nodes = scale.nodes(end)
         brings = scale.at(nodes) != 0.0  # also where it is not finite
-        brings = np.concatenate(([False], brings[:-1] | brings[1:], [False]))
-        found = np.append(nodes[:-1], inf)[np.flatnonzero(brings[1:] != brings[:-1])].reshape(-1, 2)
+        brings = np.concatenate(([False], brings[:-1] | brings[1:], [True, False]))
+        found = np.append(nodes, inf)[np.flatnonzero(brings[1:] != brings[:-1])].reshape(-1, 2)
         found = np.clip(found, *self.on)
         return np.asarray(found[found[:, 0] < found[:, 1]])
 

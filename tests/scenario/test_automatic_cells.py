@@ -126,6 +126,12 @@ def test_beams_and_formulas_have_fine_cells_where_they_vary() -> None:
     assert bump.domain.cells[1:] == (1, 1)
 
 
+@pytest.mark.parametrize("formula", ["tanh((x - 0.03)/1e-4)", "exp(-((x - 0.0317)/3e-4)^2)", "where(x < 0.0333, 1, 0)"])
+@pytest.mark.parametrize("more", ["", WARM, SLAB])
+def test_widths_grow_evenly_beside_sharp_formulas(formula: str, more: str) -> None:
+    assert 1.2 < neighbours(found(more, initial=f'"300 + 10*{formula}"')) < 1.26
+
+
 def test_a_picture_has_a_cell_for_each_pixel() -> None:
     document = tomllib.loads((SCENARIOS / "photograph.toml").read_text(encoding="utf-8"))
     given = parse(document, SCENARIOS / "photograph.toml").domain.cells

@@ -9,8 +9,7 @@ Planes of parts lie between cells, and cells are small where parts are thin, end
    thinnest axis of thin parts, which heat crosses evenly; beside faces that heat passes they are FACE of those there,
    if the domain is not thin; in beams and where formulas vary, they are small enough for their shapes;
 4. widths grow with the distance by GROWTH from cell to cell, up to a part of the longest edge, which is larger in
-   bodies with parts; between pieces of two or four cells, whose numbers are rounded, by up to 1.5, and beside formulas
-   that change sharply by up to 1.9.
+   bodies with parts; between pieces of two or four cells, whose numbers are rounded, by up to 1.5.
 
 All widths are in proportion to 1/``across``. Borders divide ∫dx/h evenly, where h(x) is the width that these rules
 allow at x. So neighbours differ smoothly.
@@ -37,7 +36,7 @@ _SLOPE = 0.88 * (GROWTH - 1.0)  # of widths over the distance; less than the lim
 # without either, whose error follows from these cells alone.
 _PARTS, _SHAPES, _PLAIN = (1.0, 10.0, 5.0, 5.0), (1.0, 12.0, 16.0, 8.0), (1.0, 16.0, 16.0, 16.0)
 _SAME = 1e-9  # planes nearer to each other than this part of the edge are one
-_SAMPLES = 64  # of the width between two planes, for its integral
+_CLOSE = 0.5  # of a width: how far samples of it lie apart
 _PASSES, _SETTLED = 8, 0.98  # over an axis; the part of a width by which it may still change
 _STEP = 1.15  # of widths from one piece to the next
 _FEWER = 0.15  # cells that may be missing for a pair of them
@@ -243,17 +242,28 @@ def _divided(rules: _Rules) -> tuple[Floats, str]:
     return np.concatenate([pieces[0][:1], *(piece[1:] for piece in pieces)]), owner
 
 
+def _samples(start: float, end: float, rules: _Rules, widest: float) -> tuple[Floats, Floats]:
+    """Coordinates in m from ``start`` to ``end`` and the largest widths there, so close that these change evenly."""
+    x = np.concatenate((rules.starts, rules.ends))
+    x = np.unique(np.clip(np.concatenate((x, x - rules.period, x + rules.period, [start, end])), start, end))
+    h = np.minimum(rules.at(x), widest)
+    while len(x) <= 2 * MOST_PLANES:
+        far = np.diff(x) > np.maximum(_CLOSE * np.minimum(h[1:], h[:-1]), _SAME * (end - start))
+        if not far.any():
+            break
+        more = 0.5 * (x[1:] + x[:-1])[far]
+        x = np.concatenate((x, more))
+        order = np.argsort(x)
+        x, h = x[order], np.concatenate((h, np.minimum(rules.at(more), widest)))[order]
+    return x, h
+
+
 def _between(start: float, end: float, rules: _Rules, widest: float, least: Floats) -> Floats:
     """The borders of cells from ``start`` to ``end``; ``widest``: their largest width, in m.
 
     ``least`` has the smallest widths of the first and of the last one.
     """
-    # Widths change over many decades, so that the samples lie at equal ratios of the distance from both ends.
-    half = 0.5 * (end - start)
-    finest = min(widest, half, float(rules.limits.min()))
-    near = half * np.append(0.0, np.geomspace(finest * 0.1 / half, 1.0, _SAMPLES))
-    x = np.concatenate((start + near, (end - near[::-1])[1:]))
-    h = np.minimum(rules.at(x), widest)
+    x, h = _samples(start, end, rules, widest)
     passed = np.append(0.0, np.cumsum(0.5 * np.diff(x) * (1.0 / h[1:] + 1.0 / h[:-1])))
     if passed[-1] > MOST_PLANES:
         raise ValueError(

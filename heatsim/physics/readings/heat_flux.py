@@ -9,7 +9,7 @@ temperatures come from balances of the cells. Along the radius of an axially sym
 in the square of the radius. So heat that passes through rings, and heat that each m³ gives, are exact.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,20 @@ Cells = tuple[NDArray[np.intp], Array]
 
 
 def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int, int], Array], count: int) -> Array:
-    """Vectors in W/m², shape (count, ny, nx, 3), components along x, y, z.
+    """Vectors in W/m², shape (count, ny, nx, 3), components along x, y, z; arguments as for :func:`fluxes`."""
+    _, ny, nx = problem.grid.shape
+    flux = np.empty((count, ny, nx, 3))
+    for axis, passed in enumerate(fluxes(problem, step, first, planes, count)):
+        flux[..., axis] = np.moveaxis(_at_centres(problem, axis, passed), 0, 2 - axis)
+    return flux
+
+
+def fluxes(
+    problem: HeatProblem, step: int, first: int, planes: Callable[[int, int], Array], count: int
+) -> Iterator[Array]:
+    """For each axis the heat fluxes through the sides of cells across it in W/m², towards larger coordinates.
+
+    The first dimension is the axis itself, with one side more than cells; the others keep their order.
 
     Args:
         problem: the problem.
@@ -48,7 +61,6 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
     cell_types = problem.materials.types_of(slice(first, last))
     rows = problem.boundary.unchecked_rows(problem.timeline.time(step))
     through_face = _faces_at(problem, step)
-    flux = np.empty((*T.shape, 3))
     for axis in range(3):
         along = 2 - axis
         n = T.shape[along]
@@ -56,7 +68,7 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
         inner = np.moveaxis(passed, along, 0)
         cells, cell_type = np.moveaxis(T, along, 0), np.moveaxis(cell_types, along, 0)
         weights = [np.moveaxis(_weights(problem, first, last, 2 * axis + side), along, 0) for side in (0, 1)]
-        between = _Passed(problem, axis, slice(first, last) if axis == 2 else slice(None))
+        between = _HalvesBetween(problem, axis, slice(first, last) if axis == 2 else slice(None))
         pair = (cell_type[:-1], cells[:-1]), (cell_type[1:], cells[1:])
         inner[1:n] = passing(problem, axis, *pair, weights[1][:-1], between.halves, rows)
         ends = (below, above) if axis == 2 else (cells[-1:], cells[:1]) if wraps[axis] else (None, None)
@@ -76,12 +88,22 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
             else:
                 inwards = through_face(2 * axis + side, slice(None) if axis == 2 else slice(first, last), here, own)
                 inner[-side] = inwards if side == 0 else -inwards
-        flux[..., axis] = np.moveaxis(between.at_centres(inner), 0, along)
-    return flux
+        yield inner
 
 
-class _Passed:
-    """The heat that passes between planes of cells along an axis.
+def _at_centres(problem: HeatProblem, axis: int, passed: Array) -> Array:
+    """The fluxes at the centres of cells from those through their sides."""
+    if not problem.grid.radial or axis != 0:
+        return np.asarray((passed[:-1] + passed[1:]) / 2.0)
+    radius = problem.grid.axes[axis]
+    sides, centres = radius.borders[:, None, None], radius.centres[:, None, None]
+    of_rings, squares = passed * sides, sides**2
+    part = (centres**2 - squares[:-1]) / (squares[1:] - squares[:-1])
+    return np.asarray((of_rings[:-1] + part * (of_rings[1:] - of_rings[:-1])) / centres)
+
+
+class _HalvesBetween:
+    """The factors of half cells between planes of cells along an axis.
 
     Args:
         problem: the problem.
@@ -94,7 +116,6 @@ class _Passed:
         self._own, self._beyond = (
             factors[some, :, None, None] for factors in (of_axis.half_factors, of_axis.beyond_factors)
         )
-        self._radius = of_axis if problem.grid.radial and axis == 0 else None
 
     @property
     def halves(self) -> tuple[Array, Array]:
@@ -105,15 +126,6 @@ class _Passed:
         """The factors of the half cells between the first plane and the one below, or the last and the one above."""
         own, beyond = self._own[-side, side, 0], self._beyond[-side, side, 0]
         return (own, beyond) if side else (beyond, own)
-
-    def at_centres(self, passed: Array) -> Array:
-        """The fluxes at the centres from those through the sides, shape (planes + 1, …)."""
-        if self._radius is None:
-            return np.asarray((passed[:-1] + passed[1:]) / 2.0)
-        sides, centres = self._radius.borders[:, None, None], self._radius.centres[:, None, None]
-        of_rings, squares = passed * sides, sides**2
-        part = (centres**2 - squares[:-1]) / (squares[1:] - squares[:-1])
-        return np.asarray((of_rings[:-1] + part * (of_rings[1:] - of_rings[:-1])) / centres)
 
 
 def _weights(problem: HeatProblem, first: int, last: int, direction: int) -> Array:

@@ -48,11 +48,13 @@ def bench_methods(
     from heatsim.benchmark.table import describe_methods
     from heatsim.benchmark.work_precision import PATIENCE, measure_methods
     from heatsim.benchmark.work_precision_plot import draw
+    from heatsim.run.error.refinement import refuse_accuracy
     from heatsim.scenario import load
     from heatsim.storage.single_file import refuse_inputs, write_text
 
     settings = all_overrides(overrides, None if device == "auto" else device, kernel[0] if kernel else None, precision)
     read = load(scenario, settings)
+    refuse_accuracy(read, "all methods take the same cells")
     for file in filter(None, (json, plot)):
         refuse_inputs(file, (read.path, *read.input_files))
     with Console(stderr=True).status("…") as status:

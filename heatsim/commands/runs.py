@@ -67,7 +67,7 @@ def run(
 
         team = job.join()
         with waiting_for("preparing the run", not quiet and team.first):
-            simulation = Simulation.from_model(read, target, overwrite=overwrite, team=team)
+            simulation = Simulation.from_model(read, target, overwrite=overwrite, team=team, progress=not quiet)
         return _run(simulation, draw, quiet, verbose)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from heatsim.errors import ScenarioError
 from heatsim.physics.estimates.other_grids import Cells, GridChoice
 from heatsim.physics.problem import HeatProblem
+from heatsim.run.error.refinement import refuse_accuracy
 from heatsim.run.error.values import MEAN_OF
 from heatsim.scenario import ADAPTIVE, parse
 from heatsim.scenario.documents.load import read_with_overrides
@@ -55,7 +56,9 @@ class Factors:
             raise ScenarioError(path, mistakes)
         table = document.pop("study", None)
         responses = table.get("responses", []) if isinstance(table, Mapping) else []
-        choice = GridChoice.of(parse(document, path))
+        scenario = parse(document, path)
+        refuse_accuracy(scenario, "converge compares grids with the given cells")
+        choice = GridChoice.of(scenario)
         problem = HeatProblem.from_scenario(parse(document, path))
         document = _with_means(document, problem)
         draws = problem.scenario.output.figures

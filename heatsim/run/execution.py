@@ -34,7 +34,7 @@ from heatsim.storage.disk import resume_command
 from heatsim.storage.preparation import prepare
 from heatsim.storage.run_settings import read_settings
 from heatsim.storage.run_tables import read_probes
-from heatsim.storage.summary_file import describe_finished, write_summary
+from heatsim.storage.summary_file import describe_finished, read_known, write_known, write_summary
 
 
 @dataclass
@@ -53,6 +53,7 @@ class Execution:
         timing: wall-clock seconds of the parts of the run.
         warnings: messages about the run for the user.
         in_memory: write nothing; the folder has no meaning.
+        known: what summary.json will say that was found before the run.
     """
 
     plan: Plan
@@ -64,6 +65,7 @@ class Execution:
     timing: Timing = field(default_factory=Timing)
     warnings: list[str] = field(default_factory=list)
     in_memory: bool = False
+    known: dict[str, Any] = field(default_factory=dict)
 
     _choice: Choice | None = None
     _opened: "_Opened | None" = None
@@ -230,6 +232,8 @@ class Execution:
                 if not self.resuming:
                     write_resolved(self.plan.problem.asked, self.folder)
                     manifest.end(self.folder, own)
+                    if self.known:
+                        write_known(self.folder, self.known)
         self.resuming = True
 
     def begin(
@@ -340,6 +344,7 @@ class Execution:
             "limits": self._verdicts() if self.state.team.first else [],
             "model": self._model(),
             "warnings": list(self.warnings),
+            **(self.known or (read_known(self.folder) if self.state.team.first else {})),
         }
 
     def _model(self) -> list[str]:

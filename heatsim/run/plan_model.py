@@ -68,6 +68,12 @@ def _cells(scenario: Scenario) -> Iterator[str]:
             if count > 1
         )
         yield f"cells        found by heatsim: {'; '.join(texts) or 'one, because nothing changes in space'}"
+    if scenario.domain.accuracy is not None:
+        unit = scenario.output.temperature_unit
+        yield (
+            f"accuracy     ±{unit.difference_text(scenario.domain.accuracy)} in space: a run tries these cells first "
+            f"and makes them smaller where it matters, up to {scenario.domain.most:,}; numbers here are of the first"
+        )
 
 
 def _initial(scenario: Scenario) -> Iterator[str]:

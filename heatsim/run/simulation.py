@@ -23,6 +23,7 @@ from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.run.error.coarser_run import FinishedRun, state_error
+from heatsim.run.error.refinement import refine_on_first
 from heatsim.run.error.values import means_of_regions
 from heatsim.run.execution import Execution
 from heatsim.run.initial_state import initial_state, notes_at_start, saved_state
@@ -134,6 +135,7 @@ class Simulation:
         overwrite: bool = False,
         team: Team = ALONE,
         like: HeatProblem | None = None,
+        progress: bool = False,
     ) -> "Simulation":
         """A simulation of a scenario that has been read already. Errors are those of :meth:`from_scenario`.
 
@@ -143,8 +145,10 @@ class Simulation:
             overwrite: as for :meth:`from_scenario`.
             team: as for :meth:`from_scenario`.
             like: the problem of another simulation; its arrays are shared if both have the same body.
+            progress: print on stderr the grids that are tried for an accuracy.
         """
-        return cls._assemble(scenario, output_folder(scenario.path, output), team=team, overwrite=overwrite, like=like)
+        target = output_folder(scenario.path, output)
+        return cls._assemble(scenario, target, team=team, overwrite=overwrite, like=like, progress=progress)
 
     @classmethod
     def resume(cls, path: str | Path, *, team: Team = ALONE) -> "Simulation":
@@ -190,9 +194,11 @@ class Simulation:
         overwrite: bool = False,
         resuming: bool = False,
         like: HeatProblem | None = None,
+        progress: bool = False,
     ) -> "Simulation":
-        started = time.perf_counter()
         check_inputs_of_ranks(scenario, team)
+        scenario, refinement = refine_on_first(scenario, team, progress)
+        started = time.perf_counter()
         check_room(scenario, team=team)
         problem = HeatProblem.from_scenario(scenario, held_planes(scenario, team), like)
         plan = PlanInWords.of(problem, team)
@@ -202,6 +208,9 @@ class Simulation:
         values = {**saved.values, **saved.files} if saved else None
         execution = Execution(plan, path, state, values, overwrite, resuming, in_memory=target is None)
         execution.warnings.extend(notes_at_start(plan, scenario, saved))
+        if refinement is not None:
+            execution.known = refinement.entries
+            execution.warnings.extend(filter(None, [refinement.missed]))
         execution.timing.preparing = time.perf_counter() - started
         return cls(execution, _set_up=execution.timing.preparing)
 

@@ -20,6 +20,7 @@ PROBES = "probes.csv"
 ENERGY = "energy.csv"
 NODES = "nodes.csv"
 SUMMARY = "summary.json"
+KNOWN = "cells.json"  # how a run found its cells before it began, for its summary
 REPORT = "report.html"
 FAILURE = "failure.json"  # of a run in a study, instead of a summary
 FIGURES = "figures"
@@ -34,6 +35,7 @@ CONTENTS = {
     ENERGY: "energy balance over time",
     NODES: "temperatures and heats of nodes over time",
     SUMMARY: "these numbers",
+    KNOWN: "how the cells were found",
     CHECKPOINT: "the last state, for resume",
     manifest.NAME: "names, sizes and checksums of what heatsim wrote",
 }

@@ -12,7 +12,7 @@ import numpy as np
 from heatsim.errors import FolderError, StorageError
 from heatsim.storage import manifest
 from heatsim.storage.disk import reason, resume_command
-from heatsim.storage.folder import SUMMARY, require_run
+from heatsim.storage.folder import KNOWN, SUMMARY, require_run
 
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
@@ -24,9 +24,29 @@ def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
         FolderError: the user has put a file there.
         StorageError: the disk refused.
     """
-    text = json.dumps(_plain(summary), indent=2, ensure_ascii=False, allow_nan=False)
-    manifest.write_own(folder, SUMMARY, (text + "\n").encode())
+    _write(folder, SUMMARY, summary)
     manifest.end(folder)
+
+
+def write_known(folder: Path, summary: Mapping[str, Any]) -> None:
+    """Write cells.json, what summary.json will say that was found before the run; errors as :func:`write_summary`."""
+    _write(folder, KNOWN, summary)
+
+
+def read_known(folder: Path) -> dict[str, Any]:
+    """The content of cells.json; nothing without the file, or if it is damaged."""
+    from heatsim.storage.summary_model import mistake_in
+
+    try:
+        known = json.loads((folder / KNOWN).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return known if isinstance(known, dict) and mistake_in(known) is None else {}
+
+
+def _write(folder: Path, name: str, content: Mapping[str, Any]) -> None:
+    text = json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
+    manifest.write_own(folder, name, (text + "\n").encode())
 
 
 def read_summary(folder: Path) -> dict[str, Any]:

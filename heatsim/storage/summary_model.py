@@ -88,6 +88,23 @@ class _ErrorInSpace(_Model):
     bands: _Bands | None = None
 
 
+class _Round(_Model):
+    """A grid that was tried for an accuracy, and its error in K."""
+
+    cells: Annotated[list[Count], Field(min_length=3, max_length=3)]
+    error: Positive
+    name: str
+
+
+class _Refinement(_Model):
+    """How the cells for an accuracy in K were found."""
+
+    accuracy: Positive
+    rounds: Annotated[list[_Round], Field(min_length=1)]
+    missed: str = ""
+    seconds: Positive = 0.0
+
+
 class SummaryModel(_Model):
     """The keys of summary.json that heatsim reads again."""
 
@@ -127,6 +144,7 @@ class SummaryModel(_Model):
     energy: dict[str, Number | None] | None = None
     energy_bound: Number | None = None
     error_in_space: _ErrorInSpace | None = None
+    refinement: _Refinement | None = None
     checksums: dict[str, Count] = Field(default_factory=dict)
     limits: list[_KeptLimit] = Field(default_factory=list)
     model: list[str] = Field(default_factory=list)

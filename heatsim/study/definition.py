@@ -14,6 +14,7 @@ from heatsim.errors import InputError, Mistake, ScenarioError
 from heatsim.limits import LIMITS
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
+from heatsim.run.error.refinement import refuse_accuracy
 from heatsim.scenario import Scenario, parse
 from heatsim.scenario.documents.load import read_with_overrides
 from heatsim.scenario.documents.overrides import Override, parts_of
@@ -153,6 +154,7 @@ class Definition:
             InputError: an input file has another content than when the study began.
         """
         scenario = parse(self.document_of(number), self.path)
+        refuse_accuracy(scenario, "the cells of a study are known before its runs")
         for name, checksum in self._inputs_of(scenario).items():
             if self.inputs.get(name, checksum) != checksum:
                 raise InputError(

@@ -13,6 +13,7 @@ from heatsim.grid import AXES
 from heatsim.physics.estimates.other_grids import GridChoice
 from heatsim.scenario import Scenario, load, parse
 from heatsim.scenario.documents.resolved import write_resolved
+from heatsim.scenario.tables.marks import Widths
 from heatsim.study.definition import read
 
 BASE = """
@@ -222,6 +223,24 @@ def test_a_word_that_is_not_auto_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(text().replace('"auto"', '"atuo"'))
     ((key, message),) = mistakes_of(tmp_path / "a.toml")
     assert (key, '"auto"' in message) == ("domain.cells", True)
+
+
+def test_an_accuracy_beside_given_cells_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(text(WARM, 'accuracy = "0.5 K"').replace('"auto"', "[8, 8, 8]"))
+    ((key, message),) = mistakes_of(tmp_path / "a.toml")
+    assert (key, 'write cells = "auto"' in message) == ("domain.accuracy", True)
+
+
+def test_cells_can_be_asked_to_be_smaller() -> None:
+    first = found(f"{WARM}\n{SLAB}", 'accuracy = "0.5 K"')
+    assert first.grid.cells[2] < found(f"{WARM}\n{SLAB}").grid.cells[2]
+    axis = first.grid.axes[2]
+    none = Widths(*(np.zeros(0),) * 3)
+    finer = first.with_cells([none, none, Widths(axis.borders[:-1], axis.borders[1:], axis.widths / 3.0)])
+    assert finer.grid.cells[2] >= 3 * first.grid.cells[2]
+    assert set(np.round(first.automatic.borders[2][[0, -1]], 12)) <= set(np.round(finer.grid.axes[2].borders, 12))
+    assert (finer.domain.accuracy, finer.settled.domain.accuracy) == (0.5, None)
+    assert neighbours(finer) <= 1.5
 
 
 def test_the_number_of_cells_is_kept_below_most() -> None:

@@ -8,7 +8,7 @@ at least 1.
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite, prod
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.errors import HeatsimError, InputError, Interrupted, ScenarioError
+from heatsim.observers.observer import Observer
 from heatsim.physics.estimates.other_grids import Cells, GridChoice
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
@@ -156,28 +157,58 @@ def _compare(run: FinishedRun, summary: Mapping[str, Any], stop: Stop) -> dict[s
     cells = cheap_grid(choice, scenario, stepping, set_up + (1.0 - _OF_ROWS) * rows, budget - fixed)
     if run.progress:
         print(f"a run with {by(cells)} cells shows the error in space …", file=sys.stderr)
-    coarser = _on_grid(scenario, summary, cells)
-    state, tables = coarser.state, make_tables(coarser.plan.problem.scenario)
+    tuned = summary["backend"] == "cuda" and summary["method"] in ("euler", "stabilized")
+    plan = plan_on(scenario, cells, summary["kernel"] if tuned else scenario.solver.kernel)
     try:
-        coarser.run(False, tables, _Limit(stop, started + _LATE * budget))
+        coarse = run_in_memory(plan, _Limit(stop, started + _LATE * budget))
     except Interrupted:
         raise Interrupted("") if stop.requested else InputError(too_long(cells)) from None
-    kept = {table.file: RunTable.of(table.columns(state), np.array(table.kept)) for table in tables}
-    others, energy, nodes = (kept.get(file) for file in (run_folder.PROBES, run_folder.ENERGY, run_folder.NODES))
-    of_tables = values_of(summarise(coarser.plan, state, coarser.timing, None), others, energy, nodes)
-    coarse = {**means_of_regions(state), **of_tables, **run.more(others)}
     of_files = values_of(summary, probes, read_energy(run.folder), read_nodes(run.folder))
-    fine = {**run.means, **of_files, **run.more(probes)}
-    ratio = choice.ratio(cells)
+    fine = RunValues({**run.means, **of_files, **run.more(probes)}, probes)
+    coarse = replace(coarse, values={**coarse.values, **run.more(coarse.probes)})
+    return {**compare(scenario, fine, coarse, cells), "seconds": time.monotonic() - started}
+
+
+@dataclass(frozen=True)
+class RunValues:
+    """What a run has found; ``probes``: its table of probes."""
+
+    values: Values
+    probes: RunTable | None
+
+
+def run_in_memory(plan: Plan, stop: Stop, watchers: Sequence[Observer] = ()) -> RunValues:
+    """Do a run that writes nothing.
+
+    Args:
+        plan: of the run.
+        stop: interrupts it.
+        watchers: additional observers.
+
+    Raises:
+        Interrupted: a stop was requested.
+        RunError: the run failed.
+    """
+    execution = Execution(plan, Path(), initial_state(plan, Path()), in_memory=True)
+    state, tables = execution.state, make_tables(plan.problem.scenario)
+    execution.run(False, [*tables, *watchers], stop)
+    kept = {table.file: RunTable.of(table.columns(state), np.array(table.kept)) for table in tables}
+    probes, energy, nodes = (kept.get(file) for file in (run_folder.PROBES, run_folder.ENERGY, run_folder.NODES))
+    of_tables = values_of(summarise(plan, state, execution.timing, None), probes, energy, nodes)
+    return RunValues({**means_of_regions(state), **of_tables}, probes)
+
+
+def compare(scenario: Scenario, fine: RunValues, coarse: RunValues, cells: Cells) -> dict[str, Any]:
+    """The errors of the values of a run as summary.json has them; ``cells``: of the coarser grid."""
+    ratio = GridChoice.of(scenario).ratio(cells)
     of_lines = {name: probe.name for probe in scenario.probes if probe.line is not None for name in probe.columns}
-    errors = _errors(fine, coarse, ratio, of_lines)
+    errors = _errors(fine.values, coarse.values, ratio, of_lines)
     return {
         "cells": cells,
         "ratio": ratio,
-        "seconds": time.monotonic() - started,
         "largest": _largest(errors),
         "values": errors,
-        "bands": _bands(probes, others, ratio, of_lines),
+        "bands": _bands(fine.probes, coarse.probes, ratio, of_lines),
     }
 
 
@@ -199,13 +230,6 @@ def plan_on(scenario: Scenario, cells: Cells, kernel: str) -> Plan:
     plan = Plan.of(HeatProblem.from_scenario(other))
     plan.check_memory()
     return plan
-
-
-def _on_grid(scenario: Scenario, summary: Mapping[str, Any], cells: Cells) -> Execution:
-    """The same run on another grid, in memory."""
-    tuned = summary["backend"] == "cuda" and summary["method"] in ("euler", "stabilized")
-    plan = plan_on(scenario, cells, summary["kernel"] if tuned else scenario.solver.kernel)
-    return Execution(plan, Path(), initial_state(plan, Path()), in_memory=True)
 
 
 class _Limit(Stop):

@@ -21,7 +21,7 @@ def foreseen_error(plan: Plan, times: Mapping[str, WorkTime]) -> list[str]:
         times: the time of the work of each measured method.
     """
     problem, scenario = plan.problem, plan.problem.scenario
-    if scenario.output.error == "none" or scenario.time.method not in times:
+    if scenario.domain.accuracy is not None or scenario.output.error == "none" or scenario.time.method not in times:
         return []
     seconds = times[scenario.time.method].of(own_work(problem)[1])
     try:

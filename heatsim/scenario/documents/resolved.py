@@ -148,7 +148,7 @@ def document(scenario: Scenario) -> dict[str, Any]:
     # The cells stand in the file, so that how to find them has no meaning.
     for key in KEYS_OF_AUTOMATIC:
         if getattr(scenario.domain, key) == Domain.model_fields[key].default:
-            tables["domain"].pop(key)
+            tables["domain"].pop(key, None)
     return tables
 
 

@@ -25,8 +25,8 @@ import numpy as np
 
 from heatsim.grid import AXES, Floats
 from heatsim.scenario.tables.boundaries import Periodic
-from heatsim.scenario.tables.domain import KEYS_OF_AUTOMATIC, MOST_PLANES, NARROWEST, AxisCells, Domain
-from heatsim.scenario.tables.marks import THIN, Divided, Mark, marks_of, refused, varies, widths_of_formulas
+from heatsim.scenario.tables.domain import MOST_PLANES, NARROWEST, AxisCells, Domain
+from heatsim.scenario.tables.marks import THIN, Divided, Mark, Widths, marks_of, refused, varies, widths_of_formulas
 
 # The largest width of a cell over that of its neighbour.
 GROWTH = 1.25
@@ -95,18 +95,22 @@ class AutomaticCells:
         return x, y, z
 
     def domain(self, domain: Domain) -> Domain:
-        """The domain with these cells."""
+        """The domain with these cells; it keeps how to find cells if a run still makes them smaller."""
         tables = {
             name: AxisCells(widths=tuple(np.diff(borders).tolist()))
             for name, borders in zip(AXES, self.borders, strict=True)
             if not (domain.axial and name == "y")
         }
-        used_up = {key: Domain.model_fields[key].default for key in KEYS_OF_AUTOMATIC}
-        return domain.model_copy(update={**used_up, **tables, "cells": self.cells})
+        found = domain.model_copy(update={**tables, "cells": self.cells})
+        return found.settled if domain.accuracy is None else found
 
 
-def automatic_cells(scenario: Divided) -> AutomaticCells:
+def automatic_cells(scenario: Divided, wanted: Sequence[Widths] = ()) -> AutomaticCells:
     """The cells of a scenario whose domain has ``cells = "auto"``.
+
+    Args:
+        scenario: the scenario.
+        wanted: for each axis widths that cells may not exceed either; then there may be more than ``domain.most``.
 
     Raises:
         ValueError: more than ``domain.most`` cells are needed, or a file has a value for each cell.
@@ -122,9 +126,12 @@ def automatic_cells(scenario: Divided) -> AutomaticCells:
     formulas = [widths_of_formulas(scenario, axis) for axis in range(3)]
     inside = [mark for axis, (low, high) in enumerate(ends) for mark in marks[axis] if mark.divides(low, high)]
     beams = [source for source in scenario.sources if source.beam is not None]
-    shapes = bool(beams) or any(len(limits) for _, _, limits in formulas)
+    shapes = bool(beams) or any(len(each.limits) for each in formulas)
     longest = _PARTS if inside else _SHAPES if shapes else _PLAIN
-    largest = max(edges, default=0.0) / (longest[len(edges)] * domain.across)
+    largest = max(edges, default=0.0) / (longest[len(edges)] * domain.least_across)
+    if wanted:
+        pairs = zip(formulas, wanted, strict=True)
+        formulas = [Widths(*map(np.concatenate, zip(*pair, strict=True))) for pair in pairs]
     periodic = [isinstance(scenario.boundaries.face(f"{name}_min"), Periodic) for name in AXES]
 
     # In a thin domain heat flows evenly from face to face.
@@ -144,7 +151,7 @@ def automatic_cells(scenario: Divided) -> AutomaticCells:
 
     found = cells(largest)
     _refuse_narrow(domain, found)
-    if prod(found.cells) <= domain.most:
+    if wanted or prod(found.cells) <= domain.most:
         return found
     if prod((coarsest := cells(inf)).cells) > domain.most:
         named = zip(coarsest.finest, AXES, coarsest.cells, strict=True)
@@ -175,14 +182,15 @@ def _rules(
     axis: int,
     marks: Sequence[Mark],
     largest: float,
-    formulas: tuple[Floats, Floats, Floats],
+    formulas: Widths,
     periodic: bool,
 ) -> _Rules:
     """What the widths along an axis follow from."""
     low, size = domain.origin[axis], domain.size[axis]
     near = _SAME * size
     planes = _planes(low, size, [end for mark in marks if mark.whole for end in (mark.low, mark.high)])
-    widths, names = np.full(len(planes) - 1, min(largest, size / domain.across)), ["the domain"] * (len(planes) - 1)
+    count = len(planes) - 1
+    widths, names = np.full(count, min(largest, size / domain.least_across)), ["the domain"] * count
     factors, own, least = np.ones(len(planes)), np.full(len(planes), inf), np.zeros(len(planes))
     alone = [mark for mark in marks if not mark.whole or mark.low == mark.high]
     for mark in marks:
@@ -200,15 +208,16 @@ def _rules(
             least[here] = np.maximum(least[here], mark.least)
     before, after = np.append(inf, widths), np.append(widths, inf)
     at = np.maximum(np.minimum(np.minimum(before, after) * factors, own), least)
+    varying = "a formula" if domain.accuracy is None else "domain.accuracy"
     nearer = [names[number - (before[number] < after[number])] for number in range(len(names))]
     return _Rules(
         planes,
         widths,
         least,
-        starts=np.concatenate((formulas[0], [mark.low for mark in alone], planes)),
-        ends=np.concatenate((formulas[1], [mark.high for mark in alone], planes)),
-        limits=np.concatenate((formulas[2], [max(mark.width, mark.least) for mark in alone], at)),
-        owners=[*["a formula"] * len(formulas[0]), *(mark.name for mark in alone), *nearer, names[-1]],
+        starts=np.concatenate((formulas.starts, [mark.low for mark in alone], planes)),
+        ends=np.concatenate((formulas.ends, [mark.high for mark in alone], planes)),
+        limits=np.concatenate((formulas.limits, [max(mark.width, mark.least) for mark in alone], at)),
+        owners=[*[varying] * len(formulas.limits), *(mark.name for mark in alone), *nearer, names[-1]],
         period=size if periodic else 0.0,
     )
 

@@ -10,7 +10,18 @@ from pydantic_core import InitErrorDetails
 
 from heatsim.grid import AXES, Grid
 from heatsim.scenario.messages import did_you_mean, fault, refuse, show
-from heatsim.scenario.tables.fields import AUTO, MAX_CELLS, STRICT, Cells, Coordinate, Form, Point, Size, read_entries
+from heatsim.scenario.tables.fields import (
+    AUTO,
+    MAX_CELLS,
+    STRICT,
+    Cells,
+    Coordinate,
+    Form,
+    Point,
+    Size,
+    Tolerance,
+    read_entries,
+)
 from heatsim.scenario.tables.materials import MaterialName
 from heatsim.scenario.values.quantities import COORDINATE, LENGTH
 
@@ -19,7 +30,7 @@ MOST_PLANES = 100_000
 # How many times as wide as its neighbour a cell may be: truncation errors grow with it.
 _MOST_GROWTH = 2.0
 _MOST_ACROSS = 1_000
-KEYS_OF_AUTOMATIC = "across", "most"  # keys that only `cells = "auto"` needs
+KEYS_OF_AUTOMATIC = "across", "most", "accuracy"  # keys that only `cells = "auto"` needs
 _EQUAL = 1e-12  # widths whose parts differ by less are equal
 # The entries of an axial domain along y: one cell, whose middle is 0.
 _OF_Y: Mapping[str, float | int] = {"size": 1.0, "cells": 1, "origin": -0.5}
@@ -190,6 +201,12 @@ class Domain(BaseModel):
     most: Annotated[int, PlainValidator(_read_most), Form("whole number from 1", (1, MAX_CELLS))] = Field(
         default=2_000_000, description='With `cells = "auto"`: most cells in all'
     )
+    accuracy: Tolerance | None = Field(
+        default=None,
+        examples=['accuracy = "0.5 K"'],
+        description='With `cells = "auto"`: a run makes cells smaller where it matters until its error in space is '
+        "below this, see above",
+    )
     origin: Point = Field(
         default=(0.0, 0.0, 0.0),
         description="Corner of the box with the smallest coordinates",
@@ -242,6 +259,9 @@ class Domain(BaseModel):
     @model_validator(mode="after")
     def _check_axes(self) -> "Domain":
         faults = self._axial_faults()
+        if self.accuracy is not None and not self.automatic:
+            message = f'got {self.accuracy:g} K, but the cells are given: write cells = "auto", or remove this key'
+            faults.append(fault(message, ("accuracy",)))
         for number, name in enumerate(AXES):
             axis: AxisCells | None = getattr(self, name)
             if axis is None:
@@ -285,6 +305,16 @@ class Domain(BaseModel):
     def automatic(self) -> bool:
         """Whether the cells are still to be found: see :mod:`heatsim.scenario.tables.automatic`."""
         return self.cells == AUTO
+
+    @property
+    def least_across(self) -> float:
+        """The fewest cells across a part; half as many where a run makes cells smaller until it is accurate."""
+        return self.across if self.accuracy is None else 0.5 * self.across
+
+    @property
+    def settled(self) -> "Domain":
+        """The domain whose cells stay as they are."""
+        return self.model_copy(update={key: Domain.model_fields[key].default for key in KEYS_OF_AUTOMATIC})
 
     @property
     def axial(self) -> bool:

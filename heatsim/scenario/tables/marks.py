@@ -84,6 +84,14 @@ class Mark(NamedTuple):
         return self.whole and (low < self.low < high or low < self.high < high)
 
 
+class Widths(NamedTuple):
+    """The largest widths of cells in pieces of an axis, in m: from ``starts`` to ``ends`` at most ``limits``."""
+
+    starts: Floats
+    ends: Floats
+    limits: Floats
+
+
 class _Extent(NamedTuple):
     """A part: its name, its ends along x, y, z in m, its cells across in units of ``domain.across``, what it is."""
 
@@ -99,7 +107,7 @@ def marks_of(scenario: Divided, axis: int) -> list[Mark]:
     """What an axis has to resolve."""
     parts = _parts(scenario)
     found = [*_of_parts(scenario.domain, parts, axis), *_of_beams(scenario, axis), *_of_layers(scenario, axis)]
-    across = scenario.domain.across
+    across = scenario.domain.least_across
     for patch in scenario.patches:
         if axis in face_axes(patch.face):
             at = face_axes(patch.face).index(axis)
@@ -135,8 +143,8 @@ def varies(scenario: Divided, axis: int, marks: Sequence[Mark]) -> bool:
     )
 
 
-def widths_of_formulas(scenario: Divided, axis: int) -> tuple[Floats, Floats, Floats]:
-    """The starts and ends of pieces of an axis, and the widths that resolve formulas and pictures there, in m."""
+def widths_of_formulas(scenario: Divided, axis: int) -> Widths:
+    """The widths that resolve formulas and pictures in pieces of an axis."""
     domain = scenario.domain
     ends = [(start, start + size) for start, size in zip(domain.origin, domain.size, strict=True)]
     lines = [np.linspace(*end, _ALONG if other == axis else _BESIDE) for other, end in enumerate(ends)]
@@ -151,7 +159,7 @@ def widths_of_formulas(scenario: Divided, axis: int) -> tuple[Floats, Floats, Fl
             step = domain.size[axis] / (_ALONG - 1)
             with np.errstate(all="ignore"):
                 bends = np.abs(np.diff(values, 2, axis=0)).max(axis=1) / step**2
-                of_values = np.maximum(np.sqrt(np.ptp(values) / bends) / (_CURVATURE * domain.across), 0.5 * step)
+                of_values = np.maximum(np.sqrt(np.ptp(values) / bends) / (_CURVATURE * domain.least_across), 0.5 * step)
             of_values[~np.isfinite(of_values)] = inf
             limits[1:-1] = np.minimum(limits[1:-1], of_values)
     limits[[0, -1]] = limits[[1, -2]]
@@ -160,7 +168,7 @@ def widths_of_formulas(scenario: Divided, axis: int) -> tuple[Floats, Floats, Fl
         limits = np.minimum(limits, domain.size[axis] / open_picture(initial.image)[0].size[axis])
     of_pieces = np.minimum(limits[1:], limits[:-1])
     kept = np.isfinite(of_pieces)
-    return lines[axis][:-1][kept], lines[axis][1:][kept], of_pieces[kept]
+    return Widths(lines[axis][:-1][kept], lines[axis][1:][kept], of_pieces[kept])
 
 
 def refused(scenario: Divided) -> list[str]:
@@ -234,7 +242,7 @@ def extent(part: Shaped) -> tuple[tuple[float, ...], tuple[float, ...], tuple[fl
 
 def _of_parts(domain: Domain, parts: Sequence[_Extent], axis: int) -> Iterator[Mark]:
     """The marks of parts, and of the gaps between parts that face each other."""
-    others, across = [other for other in range(3) if other != axis], domain.across
+    others, across = [other for other in range(3) if other != axis], domain.least_across
     for part in parts:
         low, high = part.low[axis], part.high[axis]
         width = inf if part.empty else (high - low) / (part.finer[axis] * across)
@@ -263,16 +271,16 @@ def _of_layers(scenario: Divided, axis: int) -> Iterator[Mark]:
         elif layer.plane.rectangle is not None:
             at = layer.plane.along.index(axis)
             low, high = layer.plane.rectangle.min[at], layer.plane.rectangle.max[at]
-            yield Mark(name, low, high, (high - low) / scenario.domain.across, whole=False)
+            yield Mark(name, low, high, (high - low) / scenario.domain.least_across, whole=False)
             start, end = scenario.domain.origin[axis], scenario.domain.origin[axis] + scenario.domain.size[axis]
             for first, last in ((start, low), (high, end)):
                 if first < last:
-                    width = (last - first) / scenario.domain.across
+                    width = (last - first) / scenario.domain.least_across
                     yield Mark(f"the gap beside {name}", first, last, width, whole=False)
 
 
 def _of_beams(scenario: Divided, axis: int) -> Iterator[Mark]:
-    domain, across = scenario.domain, scenario.domain.across
+    domain, across = scenario.domain, scenario.domain.least_across
     for source in scenario.sources:
         beam = source.beam
         if beam is None:

@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from heatsim.grid import Grid
+from heatsim.grid import AXES, Grid
 from heatsim.scenario.files import InputFile
 from heatsim.scenario.messages import fault, missing_key, refuse
 from heatsim.scenario.tables.automatic import AutomaticCells, automatic_cells
@@ -24,6 +24,7 @@ from heatsim.scenario.tables.contacts import Contact
 from heatsim.scenario.tables.couplings import Coupling
 from heatsim.scenario.tables.domain import Domain
 from heatsim.scenario.tables.fields import (
+    AUTO,
     STRICT,
     InitialTemperature,
     Text,
@@ -31,6 +32,7 @@ from heatsim.scenario.tables.fields import (
 from heatsim.scenario.tables.initial import ArrayFile, ImageFile
 from heatsim.scenario.tables.layers import Layers
 from heatsim.scenario.tables.library import with_library
+from heatsim.scenario.tables.marks import Widths
 from heatsim.scenario.tables.materials import VOID, Material, Materials, MaterialTableOrName
 from heatsim.scenario.tables.named import Named
 from heatsim.scenario.tables.nodes import Node
@@ -254,6 +256,26 @@ class Scenario(BaseModel):
     def with_precision(self, precision: str) -> "Scenario":
         """The same scenario with another floating-point type of the field."""
         return self.model_copy(update={"solver": self.solver.model_copy(update={"precision": precision})})
+
+    def with_cells(self, wanted: Sequence[Widths]) -> "Scenario":
+        """The same scenario with other automatic cells, none wider than wanted; for a domain with an accuracy.
+
+        Args:
+            wanted: for each axis.
+
+        Raises:
+            ValueError: no cells can be found.
+        """
+        free = self.domain.model_copy(update={"cells": AUTO, **dict.fromkeys(AXES)})
+        found = automatic_cells(self.model_copy(update={"domain": free}), wanted)
+        other = self.model_copy(update={"domain": found.domain(free)})
+        other._automatic = found
+        return other
+
+    @property
+    def settled(self) -> "Scenario":
+        """The same scenario, whose cells stay as they are."""
+        return self.model_copy(update={"domain": self.domain.settled})
 
     @property
     def switching_times(self) -> tuple[float, ...]:

@@ -133,6 +133,20 @@ def test_widths_grow_evenly_beside_sharp_formulas(formula: str, more: str) -> No
     assert 1.2 < neighbours(found(more, initial=f'"300 + 10*{formula}"')) < 1.26
 
 
+@pytest.mark.parametrize("formula", ["sin(2000000*x)", "sin(5000*x)", "sin(2*pi*1280*x/0.1)"])
+def test_a_formula_too_fast_for_cells_is_refused(tmp_path: Path, formula: str) -> None:
+    (tmp_path / "a.toml").write_text(text(initial=f'"300 + {formula}"'))
+    ((key, message),) = mistakes_of(tmp_path / "a.toml")
+    assert (key, formula in message, "write the numbers of cells" in message) == ("domain.cells", True, True)
+
+
+@pytest.mark.parametrize(
+    "formula", ["sin(2000*x)", "where(sin(300*x) > 0, 1, 0)", "x*sin(5000*z)", "where(y < x, 1, 0)"]
+)
+def test_jumps_and_waves_wider_than_cells_get_cells(formula: str) -> None:
+    assert found(initial=f'"300 + {formula}"').grid.cells[0] >= 64
+
+
 def test_a_picture_has_a_cell_for_each_pixel() -> None:
     document = tomllib.loads((SCENARIOS / "photograph.toml").read_text(encoding="utf-8"))
     given = parse(document, SCENARIOS / "photograph.toml").domain.cells

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from heatsim.grid import AXES, FACES, Floats
+from heatsim.scenario.messages import show
 from heatsim.scenario.stl_file import read_triangles
 from heatsim.scenario.tables.boundaries import Boundaries, Insulated, Periodic
 from heatsim.scenario.tables.domain import Domain
@@ -17,8 +18,10 @@ from heatsim.scenario.tables.materials import VOID
 from heatsim.scenario.tables.patches import Patch, face_axes
 from heatsim.scenario.tables.regions import Box, Cylinder, Region, Shaped, Sphere, Stl
 from heatsim.scenario.tables.sources import Source
+from heatsim.scenario.values.bounds import bounds
 from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.functions import all_functions_in_time
+from heatsim.scenario.values.space_means import changes_much
 from heatsim.scenario.values.timefunction import SpaceFormula
 
 # Parts with curved or inclined surfaces, which are steps of cells, get as many times more cells across: spheres and
@@ -30,6 +33,9 @@ _SPOT, _STILL, _DEPTH, _UNDER = 1.0, 4.0, 2.0, 1.5
 _REACH = 2.0, 3.0  # how far beams reach, in radii and in absorption depths
 _CURVATURE = 1.0  # the same in √(range/|second derivative|) of a formula
 _ALONG, _BESIDE, _TIMES = 129, 9, 5  # samples of formulas: along the axis, along each other one, in time
+# A formula is too fast for cells if it changes by this part of its range in this part of the smallest ones, on any of
+# some lines: a jump is in one cell.
+_WILD, _MOST_WILD, _LINES = 0.5, 0.25, 3
 
 
 class Divided(Protocol):
@@ -144,7 +150,11 @@ def varies(scenario: Divided, axis: int, marks: Sequence[Mark]) -> bool:
 
 
 def widths_of_formulas(scenario: Divided, axis: int) -> Widths:
-    """The widths that resolve formulas and pictures in pieces of an axis."""
+    """The widths that resolve formulas and pictures in pieces of an axis.
+
+    Raises:
+        ValueError: a formula changes too fast for automatic cells.
+    """
     domain = scenario.domain
     ends = [(start, start + size) for start, size in zip(domain.origin, domain.size, strict=True)]
     lines = [np.linspace(*end, _ALONG if other == axis else _BESIDE) for other, end in enumerate(ends)]
@@ -154,6 +164,7 @@ def widths_of_formulas(scenario: Divided, axis: int) -> Widths:
         if AXES[axis] not in formula.used:
             continue
         for moment in _moments(scenario) if "t" in formula.used else (0.0,):
+            _refuse_wild(formula, moment, axis, ends)
             values = formula.evaluate(**{name: points.get(name, moment) for name in formula.names})
             values = np.moveaxis(np.broadcast_to(values, points["x"].shape), axis, 0).reshape(_ALONG, -1)
             step = domain.size[axis] / (_ALONG - 1)
@@ -169,6 +180,29 @@ def widths_of_formulas(scenario: Divided, axis: int) -> Widths:
     of_pieces = np.minimum(limits[1:], limits[:-1])
     kept = np.isfinite(of_pieces)
     return Widths(lines[axis][:-1][kept], lines[axis][1:][kept], of_pieces[kept])
+
+
+def _refuse_wild(formula: Expression, moment: float, axis: int, ends: Sequence[tuple[float, float]]) -> None:
+    """Refuse a formula that changes by most of its range within many of the smallest cells that formulas get."""
+    fixed = {name: moment for name in formula.names if name not in AXES}
+    at_moment = formula.with_values(**fixed) if fixed else formula
+    whole = bounds(at_moment, **{name: end for name, end in zip(AXES, ends, strict=True) if name in at_moment.names})
+    allowed, cells = _WILD * (whole.high - whole.low), 2 * (_ALONG - 1)
+    if not 0.0 < allowed < inf:
+        return
+    starts, width = np.linspace(*ends[axis], cells + 1)[:-1], (ends[axis][1] - ends[axis][0]) / cells
+    lines = [starts if other == axis else np.linspace(*end, _LINES) for other, end in enumerate(ends)]
+    low = np.stack([each.ravel() for each in np.meshgrid(*lines, indexing="ij")])
+    high = low + width * (np.arange(3) == axis)[:, None]
+    much = np.moveaxis(
+        changes_much(at_moment, low, high, allowed, allowed).reshape([len(line) for line in lines]), axis, 0
+    )
+    part = float(much.mean(axis=0).max())
+    if part > _MOST_WILD:
+        raise ValueError(
+            f'got "auto", but {show(formula.text)} changes by half of its range within {width:.3g} m, the smallest '
+            f"cells that a formula gets along {AXES[axis]}, in {100.0 * part:.0f} % of them: write the numbers of cells"
+        )
 
 
 def refused(scenario: Divided) -> list[str]:

@@ -11,6 +11,7 @@ from heatsim import Simulation
 from heatsim.commands.convergence import converge
 from heatsim.errors import InputError, ScenarioError
 from heatsim.physics.problem import HeatProblem
+from heatsim.report.certainty import error_facts
 from heatsim.run.error.coarser_run import run_in_memory
 from heatsim.run.error.refinement import Refinement, refine
 from heatsim.run.error.values import Values
@@ -22,6 +23,7 @@ from heatsim.scenario.tables.domain import AxisCells
 from heatsim.storage.run_tables import read_probes
 from heatsim.storage.summary_file import read_summary
 from heatsim.study.definition import read
+from heatsim.temperature_units import KELVIN
 
 PLAIN = "material = { conductivity = 1.0, density = 1000.0, specific_heat = 1000.0 }\n"
 # The corner of a house, cooled outside and heated inside: the flux is singular at its inner edge.
@@ -134,6 +136,8 @@ def test_a_run_that_needs_more_cells_than_allowed_says_so(tmp_path: Path) -> Non
     assert missed in summary["warnings"]
     assert missed == summary["refinement"]["missed"]
     rounds = summary["refinement"]["rounds"]
+    (line,) = [line for name, line in error_facts(summary, KELVIN, tmp_path / "run") if name == "accuracy"]
+    assert line == "±0.1 K in space: not reached, with 22 × 1 × 22 cells, after 16 × 1 × 16"
     assert rounds[-1]["cells"] == summary["cells"]
     assert 256 < np.prod(summary["cells"]) <= 500
     assert 0.1 < rounds[-1]["error"] < rounds[0]["error"]

@@ -71,7 +71,7 @@ def error_facts(summary: Mapping[str, Any], unit: TemperatureUnit, folder: Path)
     if texts:
         yield "error", "; ".join(texts)
     if summary.get("refinement"):
-        yield "cells", _found_cells(summary["refinement"], unit)
+        yield "accuracy", _found_cells(summary["refinement"], unit)
 
 
 def _found_cells(refinement: Mapping[str, Any], unit: TemperatureUnit) -> str:
@@ -79,7 +79,7 @@ def _found_cells(refinement: Mapping[str, Any], unit: TemperatureUnit) -> str:
     grids = [" × ".join(map(str, each["cells"])) for each in refinement["rounds"]]
     before = f", after {' and '.join(filter(None, [', '.join(grids[:-2]), *grids[-2:-1]]))}" if len(grids) > 1 else ""
     asked = f"±{unit.difference_text(refinement['accuracy'], 2)} in space"
-    return f"{grids[-1]} for {asked}{', which is not reached' * bool(refinement.get('missed'))}{before}"
+    return f"{asked}: {'not reached, with ' * bool(refinement.get('missed'))}{grids[-1]} cells{before}"
 
 
 def error_of(summary: Mapping[str, Any], name: str, time: float, unit: str = KELVIN.name) -> float | None:

@@ -95,7 +95,7 @@ def state_error(run: FinishedRun, stop: Stop) -> None:
             f"`{resume_command(run.folder)}`, or draw pictures with `{render_command(run.folder)}`"
         ) from None
     except (HeatsimError, MemoryError) as error:
-        found = {"missing": _in_a_line(error)}
+        found = {"missing": in_a_line(error)}
     with run_folder.claim(run.folder):
         write_summary(run.folder, {**summary, "error_in_space": found})
 
@@ -300,7 +300,7 @@ def _bands(
     return {"times": probes.times[chosen], "errors": errors} if errors else None
 
 
-def _in_a_line(error: BaseException) -> str:
+def in_a_line(error: BaseException) -> str:
     """The message of an error, or the first of its mistakes, in one line."""
     text = str(error.mistakes[0]) if isinstance(error, ScenarioError) else str(error) or type(error).__name__
     return " ".join(text.split())

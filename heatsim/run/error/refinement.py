@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.counts import plain
-from heatsim.errors import InputError, Interrupted, Mistake, ScenarioError
+from heatsim.errors import InputError, Interrupted, Mistake, RunError, ScenarioError
 from heatsim.grid import FACES, Floats
 from heatsim.observers.plane_errors import PlaneErrors
 from heatsim.parallel.team import Team
@@ -26,7 +26,7 @@ from heatsim.physics.estimates.other_grids import Cells, GridChoice
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.plane_errors import Place
 from heatsim.run.capacity import check_room
-from heatsim.run.error.coarser_run import by, compare, plan_on, run_in_memory
+from heatsim.run.error.coarser_run import by, compare, in_a_line, plan_on, run_in_memory
 from heatsim.run.interrupt import Stop, stop_on_signals
 from heatsim.run.plan import Plan
 from heatsim.scenario import Scenario
@@ -146,9 +146,8 @@ def refine(scenario: Scenario, stop: Stop | None = None, progress: bool = False)
                     if finer is None:
                         break
                     now = _try(finer, wanted)
-                except (InputError, ValueError) as error:
-                    text = error.mistakes[0] if isinstance(error, ScenarioError) else error
-                    missed = f"smaller cells cannot be used: {' '.join(str(text).split())}"
+                except (InputError, RunError, MemoryError) as error:
+                    missed = f"smaller cells cannot be used: {in_a_line(error)}"
                     break
     except Interrupted:
         raise Interrupted("interrupted before the run began: its cells are not found yet; run it again") from None
@@ -207,7 +206,7 @@ def _with_coarser_grid(scenario: Scenario) -> Scenario:
         few = [n < _FEWEST and not fixed for n, fixed in zip(choice.given, choice.fixed, strict=True)]
         axes = zip(scenario.grid.axes, few, strict=True)
         halves = [_limits(axis.borders, axis.widths / (2.0 if small else 1.0)) for axis, small in axes]
-        scenario = scenario.with_cells(halves)
+        scenario = _with_cells(scenario, halves)
         if scenario.grid.cells == choice.given:
             raise InputError(
                 f"{scenario.path}: domain.accuracy: no coarser grid keeps the planes of all parts, so that the error "
@@ -271,7 +270,19 @@ def _with_part(now: _Tried, part: float) -> Scenario:
         # On the new grid each plane has the share λ³, and an axis has Σ∛e/λ planes.
         scale = (part / (axes * roots.sum())) ** 0.5 if len(shares) > 1 else 1.0
         wanted.append(_limits(axis.borders, scale * axis.widths / roots))
-    return now.scenario.with_cells(wanted)
+    return _with_cells(now.scenario, wanted)
+
+
+def _with_cells(scenario: Scenario, wanted: Sequence[Widths]) -> Scenario:
+    """The scenario with cells that are nowhere wider.
+
+    Raises:
+        InputError: there are none.
+    """
+    try:
+        return scenario.with_cells(wanted)
+    except ValueError as error:
+        raise InputError(f"{scenario.path}: domain.cells: {error}") from None
 
 
 def _limits(borders: Floats, widths: Floats) -> Widths:
@@ -286,7 +297,7 @@ def _in_words(now: _Tried) -> str:
 def _remedy(now: _Tried, accuracy: float, why: str) -> str:
     """A message about an accuracy that is not reached."""
     unit, takes = now.scenario.output.temperature_unit, ""
-    with suppress(ValueError):
+    with suppress(InputError):
         cells = _with_part(now, _AIM * accuracy / now.round.error).grid.cell_count
         takes = f" about {plain(cells, 2)} cells are needed:"
     return (

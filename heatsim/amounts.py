@@ -85,4 +85,4 @@ def format_amount(value: float, units: Sequence[Unit], digits: int = 3) -> str:
     if abs(value) < _NOISE * min(unit.size for unit in units):
         value = 0.0
     unit = choose_unit(units, value)
-    return f"{plain(value / unit.size, digits)} {unit.symbol}".replace("-", "−")
+    return f"{plain(value / unit.size, digits)} {unit.symbol}"

@@ -20,13 +20,18 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def minus(number: str) -> str:
+    """The text of a number for readers: its sign is a minus sign; an exponent keeps its hyphen, as in "1e-05"."""
+    return "−" + number[1:] if number.startswith("-") else number
+
+
 def plain(value: float, digits: int) -> str:
     """A number with some significant digits, such as "150" with two: without an exponent unless it has many zeros."""
     rounded = float(f"{value:.{digits}g}") + 0.0
     if not isfinite(rounded) or not (rounded == 0.0 or _LEAST <= abs(rounded) < _MOST):
-        return f"{rounded:.{digits}g}"
+        return minus(f"{rounded:.{digits}g}")
     decimals = 0 if rounded == 0.0 else max(0, digits - 1 - floor(log10(abs(rounded))))
-    text = f"{rounded:.{decimals}f}"
+    text = minus(f"{rounded:.{decimals}f}")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

@@ -38,7 +38,7 @@ def test_a_duration_has_the_unit_that_suits_it(seconds: float, text: str) -> Non
     ("value", "digits", "text"),
     [
         (150.0, 2, "150"),
-        (-12345.0, 2, "-12000"),
+        (-12345.0, 2, "−12000"),
         (0.8064, 4, "0.8064"),
         (0.00081, 2, "0.00081"),
         (9.996, 3, "10"),

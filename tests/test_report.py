@@ -77,8 +77,8 @@ def test_everything_a_reader_asks_for_is_there(tmp_path: Path) -> None:
     assert ["0.0025", "24,000", "0.4000", *["0.1000"] * 5, "3.0e-07"] in lines
     assert ["0.001", "120", "0.7000", *["0.0500"] * 6] in lines
     assert ["edge,", "upper", "350", "348", "348", "350"] in lines
-    assert ["stored,", "the", "sum", "-1.2345", "-1.2345", "-1.2345"] in lines
-    assert ["through", "x_min", "-1.2345", "-1.2345", "-1.2345"] in lines
+    assert ["stored,", "the", "sum", "−1.2345", "−1.2345", "−1.2345"] in lines
+    assert ["through", "x_min", "−1.2345", "−1.2345", "−1.2345"] in lines
     assert ["heat", "into", "the", "body", "kJ", "mean", "(kW)", "at", "the", "end", "(kW)"] in lines
     assert "through x_max" not in text
     assert "Energy balance closed: residual 1 nJ of 1.2 kJ." in " ".join(text.split())
@@ -136,7 +136,7 @@ def test_heat_outside_of_all_regions_has_a_row(tmp_path: Path) -> None:
     rows = [[0.0] * 12 + [nan] * 3, [2.0, 3.0, 3.0] + [0.0] * 7 + [1.25, 0.5, 2.0, 0.75, -0.25]]
     write_table(folder / "energy.csv", ["time (s)", *heats, *regions], rows)
     lines = [line.split() for line in show(folder, verbose=True).splitlines()]
-    assert ["into", "region", "lid", "-0.25", "0.50"] in lines
+    assert ["into", "region", "lid", "−0.25", "0.50"] in lines
     assert ["into", "all", "other", "cells", "1.50", "1.25"] in lines
 
 
@@ -144,7 +144,7 @@ def test_heat_outside_of_all_regions_has_a_row(tmp_path: Path) -> None:
     ("values", "decimals", "texts"),
     [
         ([350.0, 348.0], 3, ["350", "348"]),
-        ([350.25, -348.0], 3, ["350.25", "-348.00"]),
+        ([350.25, -348.0], 3, ["350.25", "−348.00"]),
         ([-1e-9, 2.5], 2, ["0.0", "2.5"]),
         ([float("nan"), 20.0], 2, ["nan", "20"]),
         ([1500.0], 0, ["1500"]),
@@ -161,7 +161,7 @@ def test_temperatures_show_a_thousandth_of_their_range(span: float, decimals: in
 
 
 @pytest.mark.parametrize(
-    ("temperature", "text"), [(0.8064, "0.8064"), (293.15, "293.15"), (1510.5, "1510.5"), (0.0, "0"), (-40.0, "-40")]
+    ("temperature", "text"), [(0.8064, "0.8064"), (293.15, "293.15"), (1510.5, "1510.5"), (0.0, "0"), (-40.0, "−40")]
 )
 def test_one_temperature_shows_its_own_digits(temperature: float, text: str) -> None:
     assert numbers.fixed([temperature], numbers.decimals_of_temperatures([temperature, temperature])) == [text]
@@ -209,7 +209,7 @@ def test_no_number_is_broken_at_any_width(tmp_path: Path) -> None:
     write_table(folder / "probes.csv", ["time (s)", *(f"{name} (K)" for name in names)], rows)
     for width in (80, 60, 40):
         words = show(folder, width, verbose=True).split()
-        for number in ("-1234567.25", "1234567.25", "98765.43", "0.4000", "3.0e-07", "-1.2345", "24,000"):
+        for number in ("−1234567.25", "1234567.25", "98765.43", "0.4000", "3.0e-07", "−1.2345", "24,000"):
             assert number in words, (number, width)
 
 

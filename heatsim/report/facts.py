@@ -158,7 +158,7 @@ def _where(found: Mapping[str, Any]) -> str:
     if "probe" in found:
         return f", {found['probe']}"
     unit = choose_unit(LENGTHS, max(abs(float(coordinate)) for coordinate in found["point"]))
-    x, y, z = (plain(float(coordinate) / unit.size, 4).replace("-", "−") for coordinate in found["point"])
+    x, y, z = (plain(float(coordinate) / unit.size, 4) for coordinate in found["point"])
     part = f', region "{found["region"]}"' if found.get("region") else ""
     material = f", {found['material']}" if found.get("material") not in (None, found.get("region")) else ""
     return f" at ({x}, {y}, {z}){_NBSP}{unit.symbol}{part}{material}"

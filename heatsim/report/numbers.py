@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from math import floor, isfinite, log10
 
-from heatsim.counts import plain
+from heatsim.counts import minus, plain
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 _DIGITS = 4  # of the range of some temperatures
@@ -36,7 +36,7 @@ def fixed(values: Iterable[float], decimals: int) -> list[str]:
     rounded = [round(value, decimals) + 0.0 for value in values]
     finite = [f"{value:.{decimals}f}" for value in rounded if isfinite(value)]
     needed = max((len(text.rstrip("0").partition(".")[2]) for text in finite), default=0)
-    return [f"{value:.{needed}f}" for value in rounded]
+    return [minus(f"{value:.{needed}f}") for value in rounded]
 
 
 def with_error(number: float, error: float | None) -> str:
@@ -45,7 +45,7 @@ def with_error(number: float, error: float | None) -> str:
         return plain(number, 6)
     decimals = _DIGITS_OF_ERRORS - 1 - floor(log10(error))
     most = 8 - floor(log10(abs(number)))
-    return f"{number:.{max(min(decimals, most), 0)}f}"
+    return minus(f"{number:.{max(min(decimals, most), 0)}f}")
 
 
 def in_unit(value: float, unit: str, shown: TemperatureUnit) -> float:

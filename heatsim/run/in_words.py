@@ -88,13 +88,13 @@ def in_time(function: TimeFunction, number: Number, unit: str, end: float) -> st
     """A value that may vary: a number, the range of a table or formula until ``end`` (s), or a formula in space."""
     match function:
         case Constant(value=value):
-            return f"{number(value)} {unit}".rstrip().replace("-", "−")
+            return f"{number(value)} {unit}".rstrip()
         case SpaceFormula(expression=expression) | SurfaceFormula(expression=expression):
             return _short(expression.text)
         case NodeTemperature(node=node):
             return f'node "{node}"'
         case SurfaceTable(table=table):
-            ends = (number(value).replace("-", "−") for value in (min(table.values), max(table.values)))
+            ends = map(number, (min(table.values), max(table.values)))
             return f"{'…'.join(ends)} {unit} (a table in T)"
         case Formula(expression=expression) if not function.constant:
             return f"{_range(function, number, unit, end)} ({_short(expression.text)})"
@@ -109,7 +109,7 @@ def _range(function: TimeFunction, number: Number, unit: str, end: float) -> str
     low, high = function.extremes(end)
     smallest = _ROUNDINGS * max(abs(low), abs(high))
     shown = (value if abs(value) > smallest else 0.0 for value in (low, high))
-    ends = dict.fromkeys(number(value).replace("-", "−") for value in shown)
+    ends = dict.fromkeys(map(number, shown))
     return f"{'…'.join(ends)} {unit}".rstrip()
 
 

@@ -6,7 +6,7 @@ from math import isinf
 
 import numpy as np
 
-from heatsim.counts import counted
+from heatsim.counts import counted, plain
 from heatsim.grid import AXES, FACES
 from heatsim.physics.geometry.division import Division
 from heatsim.physics.geometry.painted_sizes import MOST_OFF, PaintedSize, file_hints, painted_sizes
@@ -107,7 +107,7 @@ def _material(problem: HeatProblem, material: MaterialCoefficients) -> Iterator[
         least, most = material.enthalpy.conductivity_range
         least_cp, most_cp = material.enthalpy.specific_heat_range
         yield (
-            f"             followed from {unit.of(low):.6g} to {unit.text(high)}: "
+            f"             followed from {plain(unit.of(low), 6)} to {unit.text(high)}: "
             f"k = {least:.6g} … {most:.6g} W/(m K), cp = {least_cp:.6g} … {most_cp:.6g} J/(kg K)"
         )
 

@@ -68,6 +68,6 @@ class SteppingPeriod:
         if without_steps <= max(stepping, OBSERVING_WORTH_A_WARNING):
             return []
         return [
-            f"the steps took {plain(stepping, 3)} s, what was written between them {plain(observing, 3)} s; with longer "
-            "output.every, output.probe_every and output.checkpoint_wall the next run takes less time"
+            f"the steps took {plain(stepping, 3)} s, what was written between them {plain(observing, 3)} s; with "
+            "longer output.every, output.probe_every and output.checkpoint_wall the next run takes less time"
         ]

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from heatsim.amounts import TIMES, choose_unit
+from heatsim.counts import plain
 from heatsim.report import charts, document
 from heatsim.report.charts import Chart
 from heatsim.report.document import Badge, Part
@@ -89,7 +90,7 @@ def _varied(definition: Definition, done: Sequence[Row]) -> NumberTable:
             values = ", ".join(parameter.categories)
         else:
             different = np.unique(parameter.values)
-            shown = [f"{value:.6g}" for value in different]
+            shown = [plain(value, 6) for value in different]
             texts = ", ".join(shown) if len(shown) <= _MOST_VALUES else f"{shown[0]} to {shown[-1]}"
             values = f"{texts} {parameter.unit}".strip()
         rows.append((parameter.short, values, parameter.name))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.amounts import readable_unit
-from heatsim.counts import counted
+from heatsim.counts import counted, minus
 from heatsim.limits import SIGNS
 from heatsim.render.curves.curves import in_readable_unit
 from heatsim.report import certainty
@@ -215,7 +215,7 @@ def _ranks(definition: Definition, done: Sequence[Row], asked: Sequence[Response
     lines = []
     for parameter in numeric[:_MOST_PARAMETERS]:
         ranks = [rank_correlation(parameter.values, response.values) for response in asked]
-        lines.append((parameter.short, *("–" if rank is None else f"{rank:+.2f}" for rank in ranks)))
+        lines.append((parameter.short, *("–" if rank is None else minus(f"{rank:+.2f}") for rank in ranks)))
     if all(text == "–" for _, *texts in lines for text in texts):
         return None
     headers = ("", *(response.name for response in asked))
@@ -268,5 +268,5 @@ def column_texts(values: NDArray[np.float64], unit: str, categories: Sequence[st
     else:
         decimals, sizes = decimals_of_heats(finite.tolist()), np.abs(finite)
         if np.any((sizes > 0.0) & (sizes < _FEWEST_UNITS * 10.0**-decimals)):
-            return [f"{value:.5g}" if np.isfinite(value) else "–" for value in values]
+            return [minus(f"{value:.5g}") if np.isfinite(value) else "–" for value in values]
     return [text if np.isfinite(value) else "–" for text, value in zip(fixed(values, decimals), values, strict=True)]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.amounts import TIMES, choose_unit
-from heatsim.counts import counted
+from heatsim.counts import counted, minus, plain
 from heatsim.render.page.figure import new_figure, title_of
 from heatsim.scenario.tables.library import PREFIX
 from heatsim.study.report import column_texts
@@ -49,7 +49,7 @@ def draw_response(path: Path, title: str, response: ResponseValues, over: Sequen
             _label(panel.xaxis, parameter)
             rank = None if parameter.categories else rank_correlation(parameter.values, response.values)
             if rank is not None:
-                panel.set_title(f"rank correlation {rank:+.2f}".replace("-", "−"))
+                panel.set_title(f"rank correlation {minus(f'{rank:+.2f}')}")
             if index % columns == 0:
                 panel.set_ylabel(response.label)
             panel.grid(alpha=0.25)
@@ -123,7 +123,7 @@ def _draw_cells(axes: Any, response: ResponseValues, across: Parameter, up: Para
     if cells.size <= _MOST_NUMBERS_IN_MAP:
         texts = iter(column_texts(cells.ravel(), response.unit))
         for (row, column), value in np.ndenumerate(cells):
-            text = next(texts).replace("-", "−")
+            text = next(texts)
             if np.isfinite(value):
                 colour = "white" if drawn.norm(value) < 0.6 else "black"
                 axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=7.0)
@@ -214,7 +214,7 @@ def _colours() -> Any:
 
 
 def _text(parameter: Parameter, value: float) -> str:
-    return _shortened(parameter.categories[int(value)]) if parameter.categories else f"{value:.6g}"
+    return _shortened(parameter.categories[int(value)]) if parameter.categories else plain(value, 6)
 
 
 def _shortened(text: str) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.amounts import LENGTHS, TIMES, choose_unit
+from heatsim.counts import plain
 from heatsim.grid import AXES
 from heatsim.limits import Limits
 from heatsim.study.columns import DONE, FINAL_COLUMNS, LIMITS, PASS, STATUS, probe_columns
@@ -93,7 +94,7 @@ def describe_point(over: Sequence[Parameter], index: int) -> str:
     texts = (
         parameter.categories[int(parameter.values[index])]
         if parameter.categories
-        else f"{parameter.values[index]:.6g} {parameter.unit}".strip()
+        else f"{plain(parameter.values[index], 6)} {parameter.unit}".strip()
         for parameter in over
     )
     return ", ".join(f"{parameter.short} {text}" for parameter, text in zip(over, texts, strict=True))

@@ -231,7 +231,7 @@ method = "grid"
     for row, temperature in zip(rows, (291.7147666, 273.0818686, 277.8889881, None), strict=True):
         row["middle final"] = temperature
     table = next(iter(response_tables(definition, rows)))
-    assert [texts[-1] for texts in table.rows] == ["18.56", "-0.07", "4.74", "–"]
+    assert [texts[-1] for texts in table.rows] == ["18.56", "−0.07", "4.74", "–"]
 
 
 def test_long_times_are_in_hours_and_categories_have_short_names(tmp_path: Path) -> None:

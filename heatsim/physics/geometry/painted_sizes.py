@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heatsim.counts import counted
+from heatsim.counts import counted, minus
 from heatsim.grid import AXES, Grid
 from heatsim.physics.geometry.shapes import OTHER_UNIT, Solid, cells_between, is_of_other_unit
 from heatsim.physics.geometry.stl import Surface
@@ -104,7 +104,7 @@ def thickness_hints(scenario: Scenario) -> list[str]:
         return []
     named = [
         f'"{size.region}" is {1e3 * size.painted[axis]:.4g} mm along {AXES[axis]} instead of '
-        f"{1e3 * size.drawn[axis]:.4g} mm ({100.0 * size.part_off(axis):+.0f} %)".replace("-", "−")
+        f"{1e3 * size.drawn[axis]:.4g} mm ({minus(f'{100.0 * size.part_off(axis):+.0f}')} %)"
         for size in off[:_MOST_NAMED]
         for axis in (size.worst,)
     ]

@@ -311,7 +311,7 @@ class SteadyFlows:
     @property
     def part(self) -> str:
         """The imbalance in %, as text."""
-        return f"{plain(self.percent, 2)} %".replace("-", "−")
+        return f"{plain(self.percent, 2)} %"
 
 
 def read_flows(folder: Path, patches: Mapping[str, str]) -> SteadyFlows | None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.amounts import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_amount
-from heatsim.counts import counted, plain
+from heatsim.counts import counted, minus, plain
 from heatsim.render.curves.curves import COLOURS, draw_numbers, finish_times, line_style
 from heatsim.render.curves.energy_balance import EnergyBalance, SteadyFlows
 from heatsim.render.curves.flow_curves import FlowCurves
@@ -131,7 +131,7 @@ def _add_table(figure: Any, balance: EnergyBalance, shown: dict[str, _Floats], u
         if look is not None:
             _add_line(figure, _TABLE, _TABLE + 50, y, look)
         add_text(figure, _TABLE + 65, y, shorten(name, 26, placeholder=" …"), va="center", fontsize=7.5)
-        text = f"{round(value / unit.size, decimals) + 0.0:.{decimals}f}".replace("-", "−")
+        text = minus(f"{round(value / unit.size, decimals) + 0.0:.{decimals}f}")
         add_text(figure, _EDGE, y, text, va="center", ha="right", fontsize=7.5)
 
 
@@ -181,7 +181,7 @@ def draw_flows(path: Path, title: str, found: SteadyFlows) -> None:
             rows, values, color=[COLOURS[1] if value > 0.0 else COLOURS[0] for value in values], height=0.7
         )
         axes.set_yticks(range(len(shown)), _names(shown))
-        axes.bar_label(bars, labels=[plain(value, 4).replace("-", "−") for value in values], padding=3, fontsize=7.5)
+        axes.bar_label(bars, labels=[plain(value, 4) for value in values], padding=3, fontsize=7.5)
         axes.invert_yaxis()
         axes.margins(x=0.15)
         axes.axvline(0.0, color="black", linewidth=0.6)
@@ -191,7 +191,7 @@ def draw_flows(path: Path, title: str, found: SteadyFlows) -> None:
         remark = (
             f"In {plain(entering / unit.size, 4)} {unit.symbol}, out {plain(leaving / unit.size, 4)} {unit.symbol}, "
             f"imbalance {format_amount(imbalance, POWERS, 2)}{'' if found.none else f' ({found.part})'}."
-        ).replace("-", "−")
+        )
         remark += f" {found.hidden}" if found.hidden else ""
         if below:
             remark += f" Zero within the imbalance: {shorten(', '.join(below), 60, placeholder=' …')}."

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.counts import plain
 from heatsim.grid import AXES
 from heatsim.render.geometry.part_sections import (
     BEAM_COLOUR,
@@ -68,7 +69,7 @@ def draw(path: Path, geometry: Geometry, with_view: bool) -> None:
             unit = length_unit(grid)
             place = grid.centres(panel.normal)[index] / unit.size
             axes.set_title(
-                f"{AXES[panel.normal]} = {place:.4g} {unit.symbol}".replace("-", "−"),
+                f"{AXES[panel.normal]} = {plain(place, 4)} {unit.symbol}",
                 pad=_TITLE_PAD,
                 loc=panel.title_side,
             )

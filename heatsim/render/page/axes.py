@@ -132,11 +132,11 @@ def describe_box(grid: Grid) -> str:
     unit = length_unit(grid)
     ends = (ends_of(grid, axis, unit) for axis in range(3))
     texts = (f"{name} from {plain(low, 4)} to {plain(high, 4)}" for name, (low, high) in zip(AXES, ends, strict=True))
-    return f"{', '.join(texts)} {unit.symbol}".replace("-", "−")
+    return f"{', '.join(texts)} {unit.symbol}"
 
 
 def place_text(grid: Grid, axis: int, place: float) -> str:
     """The place of a section, as a fraction of the box, as text: ``"x = 50 mm"``."""
     unit = length_unit(grid)
     start, end = ends_of(grid, axis, unit)
-    return f"{AXES[axis]} = {plain(start + place * (end - start), 4)} {unit.symbol}".replace("-", "−")
+    return f"{AXES[axis]} = {plain(start + place * (end - start), 4)} {unit.symbol}"

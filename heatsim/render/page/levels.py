@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from heatsim.counts import plain
 from heatsim.render.page.scales import Scale, TemperatureScale, colour_map, ticks
 
 _MOST = 5
@@ -81,7 +82,7 @@ def choose_levels(scale: Scale, melting: Mapping[str, tuple[float, float]]) -> l
             (value,) = scale.drawn([0.5 * (solidus + liquidus)]).tolist()
             if bottom + _FROM_ENDS * span < value < top - _FROM_ENDS * span:
                 who = "" if name == "material" else f"{name} "
-                fronts[value] = f"{value:.6g}: {who}melts".replace("-", "−")
+                fronts[value] = f"{plain(value, 6)}: {who}melts"
     found = {
         value: text
         for value, text in ticks(bottom, top, _MOST).items()

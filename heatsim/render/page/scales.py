@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from heatsim.amounts import PREFIXES, Unit, choose_unit
+from heatsim.counts import minus
 from heatsim.render.page.material_colours import material_colours
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
@@ -32,7 +33,7 @@ def ticks(low: float, high: float, most: int) -> dict[float, str]:
         finer = values
     values = values if len(values) > 1 else finer
     decimals = max(0, -floor(log10(values[1] - values[0]) + 1e-9))
-    texts = (f"{round(float(value), decimals) + 0.0:.{decimals}f}".replace("-", "−") for value in values)
+    texts = (minus(f"{round(float(value), decimals) + 0.0:.{decimals}f}") for value in values)
     return dict(zip(values.tolist(), texts, strict=True))
 
 

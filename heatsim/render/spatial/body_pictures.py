@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from heatsim.counts import minus
 from heatsim.errors import InputError
 from heatsim.grid import Grid
 from heatsim.render.choice import ISOSURFACE, MATERIAL, SECTIONS, SLICES, SURFACE, TEMPERATURE
@@ -220,5 +221,5 @@ def _describe_range(scale: Scale) -> str:
         return ""
     low, high = scale.limits
     decimals = max(0, 2 - int(np.floor(np.log10(high - low))))
-    bottom, top = (f"{round(end, decimals) + 0.0:.{decimals}f}" for end in (low, high))
-    return f"{scale.label}: from {bottom} to {top}.".replace("-", "−")
+    bottom, top = (minus(f"{round(end, decimals) + 0.0:.{decimals}f}") for end in (low, high))
+    return f"{scale.label}: from {bottom} to {top}."

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
 
+from heatsim.counts import plain
 from heatsim.grid import Grid
 from heatsim.render.page.axes import Image, add_view
 from heatsim.render.page.caption import Caption
@@ -58,7 +59,7 @@ def draw_isosurfaces(
         path, caption.title, WIDTH, caption.height() + height + _HEADING, description=caption.description
     ) as figure:
         add_view(figure, grid, view, image, (0, caption.height() + (height - view.height) // 2))
-        middle = f"{float(scale.drawn(0.5 * (scale.low + scale.high))):.6g}".replace("-", "−")
+        middle = plain(float(scale.drawn(0.5 * (scale.low + scale.high))), 6)
         entries = {fill(level.text, _LETTERS_BESIDE_VIEW): level.colour for level in levels} or {
             middle: uniform_colour()
         }

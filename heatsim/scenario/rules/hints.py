@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from heatsim.counts import minus
 from heatsim.grid import Grid
 from heatsim.scenario.messages import show, show_key
 from heatsim.scenario.stored_field import StoredField
@@ -151,7 +152,7 @@ def cold_numbers(document: Mapping[str, Any], folder: Path, scenario: Scenario) 
 
 
 def _cold(value: object, kelvins: float, unit: TemperatureUnit, others: str) -> str:
-    shown = f"{unit.of(kelvins):.2f}".rstrip("0").rstrip(".").replace("-", "−")
+    shown = minus(f"{unit.of(kelvins):.2f}".rstrip("0").rstrip("."))
     text = f"{kelvins:g} K is {shown} {unit.symbol}; {others}: "
     if not isinstance(value, str):
         return text + f'write "{kelvins:g} {unit.name}", or "{kelvins:g} K" if that is meant'

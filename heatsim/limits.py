@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.temperature_units import TemperatureUnit
+
 AT_MOST, AT_LEAST = LIMITS = ("at_most", "at_least")
 SIGNS = {AT_MOST: "≤", AT_LEAST: "≥"}
 
@@ -24,6 +26,10 @@ class Limits:
         """The limits that there are, by their keys."""
         both = zip(LIMITS, (self.at_most, self.at_least), strict=True)
         return {key: value for key, value in both if value is not None}
+
+    def in_unit(self, unit: TemperatureUnit | None) -> "Limits":
+        """Limits of temperatures in K in a unit; those of other values, for which it is None, stay as they are."""
+        return self if unit is None else Limits(**{key: unit.of(value) for key, value in self.given.items()})
 
     def margin(self, value: float) -> float:
         """How far a value is within the nearer limit, below 0 if it is beyond; NaN of NaN."""

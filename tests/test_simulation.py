@@ -199,7 +199,9 @@ class Looks(Observer):
         self.steps.append(state.step)
 
 
-@pytest.mark.parametrize(("stepping", "observing", "told"), [(20.0, 30.0, True), (1.0, 9.0, False), (30.0, 20.0, False)])
+@pytest.mark.parametrize(
+    ("stepping", "observing", "told"), [(20.0, 30.0, True), (1.0, 9.0, False), (30.0, 20.0, False)]
+)
 def test_writing_that_takes_longer_than_stepping_is_worth_a_warning(
     tmp_path: Path,
     stepping: float,

@@ -1,12 +1,14 @@
 """What a run answers: whether limits are kept, the extreme temperatures with their errors, where the heat goes."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from heatsim.amounts import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_amount, format_time, readable_unit
 from heatsim.counts import plain
 from heatsim.limits import AT_MOST, SIGNS, LimitVerdict
 from heatsim.render.curves.energy_balance import EnergyBalance, Gross, SteadyFlows
+from heatsim.render.page.dates import moment
 from heatsim.report.certainty import error_of
 from heatsim.report.number_tables import FAIL, PASS, NumberTable
 from heatsim.report.numbers import with_error
@@ -17,7 +19,7 @@ _SMALL = 1e-4  # of the largest heat
 
 
 def limit_table(
-    verdicts: Sequence[LimitVerdict], summary: Mapping[str, Any], unit: TemperatureUnit
+    verdicts: Sequence[LimitVerdict], summary: Mapping[str, Any], unit: TemperatureUnit, start: datetime | None = None
 ) -> NumberTable | None:
     """A row for each limit, those that are not kept first; None without limits.
 
@@ -25,11 +27,12 @@ def limit_table(
         verdicts: on the limits.
         summary: the content of summary.json.
         unit: in which temperatures are shown.
+        start: the date of the start, for dates at which limits are passed.
     """
     if not verdicts:
         return None
     end, open_ = float(summary.get("time") or 0.0), False
-    time_unit, rows = choose_unit(TIMES, end), []
+    rows = []
     for verdict in sorted(verdicts, key=lambda each: each.kept):
         error = error_of(summary, verdict.probe, verdict.time, verdict.unit)
         within = error is not None and error > abs(verdict.margin)
@@ -37,7 +40,7 @@ def limit_table(
         shown = readable_unit(verdict.unit, [verdict.limit, verdict.value])
         value = _text(verdict.value, verdict.unit, shown, unit, error)
         state = (PASS if verdict.kept else FAIL) + ("?" if within else "")
-        first = "" if verdict.passed_at is None or end == 0.0 else format_time(verdict.passed_at, time_unit)
+        first = "" if verdict.passed_at is None or end == 0.0 else moment(verdict.passed_at, end, start)
         rows.append((verdict.probe, state, value, limit_text(verdict, unit), _beyond(verdict, shown, unit), first))
     headers = ("limits", "", "value", "limit", "by", "first passed at")
     columns = [0, *range(1, 5), *([5] if any(row[5] for row in rows) else [])]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.curves.curves import BAND, COLOURS, Band, LimitLine, line_style
+from heatsim.render.curves.curves import BAND, COLOURS, LIMIT_OF_ALL, Band, LimitLine, line_style
 from heatsim.render.page.scales import ticks
 
 _Floats = NDArray[np.float64]
@@ -151,8 +151,8 @@ def _bands(chart: Chart, looks: Mapping[str, tuple[str, str]], frame: _Frame) ->
 def _limits(chart: Chart, looks: Mapping[str, tuple[str, str]], frame: _Frame) -> Iterator[str]:
     """The limits of curves as lines across the chart, with their texts at the left."""
     for curve, text, value in chart.marks:
-        if curve in looks:
-            y, colour = frame.up(value), looks[curve][0]
+        if curve in looks or not curve:
+            y, colour = frame.up(value), looks[curve][0] if curve else LIMIT_OF_ALL
             yield f'<line class="limit" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{colour}"/>'
             # Beside the fill of the page's style for texts.
             yield f'<text x="{_LEFT + 6}" y="{y - 4:.1f}" style="fill:{colour}">{escape(text)}</text>'

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.amounts import ENERGIES, LENGTHS, TIMES, choose_unit
+from heatsim.amounts import ENERGIES, LENGTHS, choose_unit
 from heatsim.counts import counted
 from heatsim.limits import LimitVerdict
 from heatsim.render.curves.curves import (
@@ -30,7 +30,7 @@ from heatsim.render.curves.energy_balance import (
 )
 from heatsim.render.curves.energy_picture import parts_to_draw, styles_of_flows, styles_of_terms
 from heatsim.render.curves.flow_curves import flow_curves
-from heatsim.render.page.dates import date_ticks, moment
+from heatsim.render.page.dates import moment, time_axis
 from heatsim.render.page.figure import import_matplotlib
 from heatsim.report import answer, certainty, charts, document, facts, number_tables
 from heatsim.report.charts import Chart
@@ -136,7 +136,8 @@ def _answer(
     flows: SteadyFlows | None,
 ) -> str:
     """Limits, extreme temperatures with their errors and places, heats, warnings."""
-    unit, limits = settings.temperature_unit, answer.limit_table(verdicts, summary, settings.temperature_unit)
+    unit = settings.temperature_unit
+    limits = answer.limit_table(verdicts, summary, unit, settings.start)
     table = "" if limits is None else document.table(limits)
     warnings = document.sentences((f"Warning: {warning}" for warning in summary.get("warnings", [])), "warnings")
     if not summary:
@@ -316,14 +317,11 @@ def _over_time(
     styles: Mapping[str, dict[str, Any]] | None = None,
     start: datetime | None = None,
 ) -> Chart:
-    unit, dates, x_label = choose_unit(TIMES, float(times[-1])), dict[float, str](), ""
-    if start is not None:
-        x_label, dates = date_ticks(unit, (float(times[0]), float(times[-1])), start)
+    unit, x_label, dates = time_axis((float(times[0]), float(times[-1])), start)
     shown = {name: (times / unit.size, values) for name, values in list(curves.items())[:_MOST_CURVES]}
     left = len(curves) - len(shown)
     more = f" ({left} more in the table)" if left else ""
     if styles is None and len(shown) <= _MOST_DIFFERENT:
         # As in the pictures.
         styles = {name: line_style(number) for number, name in enumerate(shown)}
-    x_label = x_label or f"Time ({unit.symbol})"
     return Chart(title + more, x_label, label, shown, band, styles or {}, dates=dates, start=start, size=unit.size)

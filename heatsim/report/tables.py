@@ -38,7 +38,7 @@ def summarise(folder: Path, verbose: bool = False) -> "Group":
     flows = read_flows(folder, settings.patches) if settings.steady else None
     parts: list[RenderableType] = [Text(settings.title or folder.name, style="bold"), ""]
     verdicts = settings.verdicts(probes)
-    if (limits := answer.limit_table(verdicts, summary, unit)) is not None:
+    if (limits := answer.limit_table(verdicts, summary, unit, settings.start)) is not None:
         parts.append(TerminalTable(limits, FAIL_STYLES))
     lines = [*facts.answers(summary, unit, probes), *answer.heat_facts(balance, flows)]
     lines += certainty.error_facts(summary, unit, folder)

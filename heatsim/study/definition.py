@@ -6,12 +6,13 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from heatsim.errors import InputError, Mistake, ScenarioError
-from heatsim.limits import LIMITS
+from heatsim.limits import LIMITS, Limits
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.run.error.refinement import refuse_accuracy
@@ -23,6 +24,8 @@ from heatsim.scenario.messages import show, show_key
 from heatsim.scenario.tables.couplings import coupling_columns
 from heatsim.scenario.tables.model import with_temperature_unit
 from heatsim.scenario.tables.probes import UNITS as PROBE_UNITS
+from heatsim.scenario.tables.time import read_start
+from heatsim.scenario.values.quantities import si_number
 from heatsim.study.checks import (
     limits_suit_their_responses,
     read_table,
@@ -106,6 +109,21 @@ class Definition:
         return TEMPERATURE_UNITS.get(str(self._output.get("table_temperature")), self.temperature_unit)
 
     @cached_property
+    def start(self) -> datetime | None:
+        """The date of t = 0 on the clock of its time zone: `time.start`; None if it has none, or if it varies."""
+        starts = {_start(self.document_of(number)) for number in (self.numbers if self._vary("time") else (1,))}
+        return starts.pop() if len(starts) == 1 else None
+
+    @cached_property
+    def probe_limits(self) -> dict[str, Limits]:
+        """The limits of probes by name, in SI units; those that vary are left out."""
+        found: dict[str, set[Limits]] = {}
+        for probe in self._entries("probes"):
+            limits = Limits(**{key: si_number(probe[key]) for key in LIMITS if key in probe})
+            found.setdefault(str(probe["name"]), set()).add(limits)
+        return {name: limits.pop() for name, limits in found.items() if len(limits) == 1}
+
+    @cached_property
     def probe_units(self) -> dict[str, str]:
         """The unit of each probe in the results, and of each column of a coupling, by name: those of all runs."""
         temperature = self.table_unit.name
@@ -125,9 +143,13 @@ class Definition:
     def _entries(self, key: str) -> list[dict[str, Any]]:
         """The entries of a list of tables in the file, and in all runs if their keys vary."""
         documents = [self.document]
-        if any(varied.partition(".")[0] == key for point in self.points for varied in point):
+        if self._vary(key):
             documents = [self.document_of(number) for number in self.numbers]
         return [table for document in documents for table in document.get(key, [])]
+
+    def _vary(self, key: str) -> bool:
+        """Whether something in a table of the scenario differs between runs."""
+        return any(varied.partition(".")[0] == key for varied in self.table.keys)
 
     @property
     def numbers(self) -> range:
@@ -241,6 +263,12 @@ def derive(
     if refused or found:
         raise ScenarioError(definition.path, [*found, *_without_repetition(definition, refused)])
     return definition.with_inputs(problem.scenario for problem in problems.values()), problems
+
+
+def _start(document: Mapping[str, Any]) -> datetime | None:
+    time = document.get("time")
+    start = time.get("start") if isinstance(time, Mapping) else None
+    return None if start is None else datetime.fromisoformat(read_start(start)).replace(tzinfo=None)
 
 
 def _override(key: str, value: object) -> Override:

@@ -18,6 +18,7 @@ from heatsim.study.definition import Definition
 from heatsim.study.model import GRID
 from heatsim.study.response_figures import draw_curves, draw_map, draw_response
 from heatsim.study.responses import (
+    curve_marks,
     curve_of,
     finished_rows,
     label_of,
@@ -111,7 +112,9 @@ def find_pictures(study: Path, definition: Definition, rows: Sequence[Row]) -> l
         if all(probe in curve and len(times) > 1 for times, curve in curves):
             of_runs = [(times, curve_of(definition, probe, columns)) for times, columns in curves]
             label = label_of(definition, probe)
+            marks = curve_marks(definition, probe, [values for _, values in of_runs])
             draw = partial(draw_curves, title=title, probe=probe, curves=of_runs, over=over, label=label)
+            draw = partial(draw, start=definition.start, marks=marks)
             found.append(Picture(f"curves_{number}_{_plain(probe)}", draw))
     return found
 

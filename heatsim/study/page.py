@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from heatsim.amounts import TIMES, choose_unit
 from heatsim.counts import plain
+from heatsim.render.page.dates import time_axis
 from heatsim.report import charts, document
 from heatsim.report.charts import Chart
 from heatsim.report.document import Badge, Part
@@ -26,7 +26,7 @@ from heatsim.study.report import (
     response_tables,
     title_of,
 )
-from heatsim.study.responses import curve_of, describe_point, finished_rows, label_of, parameters_of
+from heatsim.study.responses import curve_marks, curve_of, describe_point, finished_rows, label_of, parameters_of
 from heatsim.study.results import Row, read_curves
 from heatsim.version import version
 
@@ -105,7 +105,8 @@ def _charts(study: Path, definition: Definition, done: Sequence[Row]) -> Iterato
     for probe in definition.probes[:_MOST_PROBES]:
         if not curves or not all(probe in columns and len(times) > 1 for times, columns in curves):
             continue
-        unit = choose_unit(TIMES, max(float(times[-1]) for times, _ in curves))
+        ends = min(float(times[0]) for times, _ in curves), max(float(times[-1]) for times, _ in curves)
+        unit, x_label, dates = time_axis(ends, definition.start)
         named = {
             f"run {row[RUN]}: {describe_point(over, index)}": (times / unit.size, curve_of(definition, probe, columns))
             for index, (row, (times, columns)) in enumerate(zip(shown, curves, strict=True))
@@ -113,4 +114,6 @@ def _charts(study: Path, definition: Definition, done: Sequence[Row]) -> Iterato
         more = f", the first {len(shown)} of {len(done)} runs" if len(shown) < len(done) else ""
         label = label_of(definition, probe)
         if any(values.any() for _, values in named.values()):
-            yield Chart(f'Probe "{probe}" in each run{more}', f"Time ({unit.symbol})", label, named)
+            title = f'Probe "{probe}" in each run{more}'
+            marks = curve_marks(definition, probe, [values for _, values in named.values()])
+            yield Chart(title, x_label, label, named, marks=marks, dates=dates, start=definition.start, size=unit.size)

@@ -77,7 +77,12 @@ def answers(study: Path, definition: Definition, rows: Sequence[Row]) -> Iterato
         return f"run {row[RUN]}: {describe_point(over, numbers.index(row[RUN]))}"
 
     if definition.limited and done:
-        yield "limits", describe_limits(done)
+        of_probes = [
+            f"{probe} {SIGNS[key]} {_limit_text(limit, definition.probe_units[probe], definition)}"
+            for probe, its in definition.probe_limits.items()
+            for key, limit in its.given.items()
+        ]
+        yield "limits", "; of probes: ".join(filter(None, (describe_limits(done), ", ".join(of_probes))))
     asked, extremes = responses_of(definition, done) if done else [], extreme_runs(definition, rows)
     limits = {each.name: _limits(each, definition) for each in definition.table.responses if each.limits.given}
     best = best_run(definition, rows)
@@ -88,8 +93,10 @@ def answers(study: Path, definition: Definition, rows: Sequence[Row]) -> Iterato
         ends = (extremes.get((response.name, which)) for which in ("smallest", "largest"))
         found = [f"{_at(response, numbers.index(row[RUN]))} in {name_of(row)}" for row in ends if row]
         if found:
+            never = int((~np.isfinite(response.values)).sum())
+            rest = f"; not reached in {never} of {counted(len(done), 'run')}" if never else ""
             limit = f"; limit {limits[response.name]}" if response.name in limits else ""
-            yield response.name, "; to ".join(dict.fromkeys(found)) + limit
+            yield response.name, "; to ".join(dict.fromkeys(found)) + rest + limit
     tables, remarks = _errors(study, definition, rows)
     if remarks and not tables:
         yield "error in space", f"not known. {remarks[0]}"
@@ -196,6 +203,9 @@ def span_table(done: Sequence[Row], asked: Sequence[ResponseValues]) -> NumberTa
     counts = [int(np.isfinite(response.values).sum()) for response in asked]
     if min(counts) < len(done):
         rows.append(("runs with a value", *map(str, counts)))
+    if any(response.limits.given for response in asked):
+        beyond = (str(int(response.beyond.sum())) if response.limits.given else "" for response in asked)
+        rows.append(("runs beyond the limit", *beyond))
     return NumberTable("Responses", ("", *(response.label for response in asked)), rows)
 
 

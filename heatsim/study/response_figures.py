@@ -1,6 +1,7 @@
 """Figures of a study's responses: over parameters, as maps over two of them, and the curves of a probe."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 
 from heatsim.amounts import TIMES, choose_unit
 from heatsim.counts import counted, minus, plain
+from heatsim.limits import SIGNS
+from heatsim.render.curves.curves import LIMIT_OF_ALL, LimitLine
+from heatsim.render.page.dates import label_times
 from heatsim.render.page.figure import new_figure, title_of
 from heatsim.scenario.tables.library import PREFIX
 from heatsim.study.report import column_texts
@@ -46,6 +50,7 @@ def draw_response(path: Path, title: str, response: ResponseValues, over: Sequen
                 heading = fill(", ".join(other.label for other in others[index]), 14)
                 place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
                 panel.legend(title=heading, alignment="left", **place)
+            _draw_limits(panel, response.marks)
             _label(panel.xaxis, parameter)
             rank = None if parameter.categories else rank_correlation(parameter.values, response.values)
             if rank is not None:
@@ -85,10 +90,11 @@ def draw_map(path: Path, title: str, response: ResponseValues, across: Parameter
     """Draw a response over two parameters: the cells of a small grid, else points."""
     description = f"{response.name}, map over {across.short} and {up.short}"
     with new_figure(path, title_of(title, response.name), 1600, 1050, description=description) as figure:
+        remarks = [_grey_cells(response, across, up) if grid else "", _red_edges(response)]
+        figure.text(0.02, 0.02, " ".join(filter(None, remarks)), color="#404040")
         axes = figure.add_axes((0.12, 0.12, 0.71, 0.77))
         if grid:
             drawn = _draw_cells(axes, response, across, up)
-            figure.text(0.02, 0.02, _grey_cells(response, across, up), color="#404040")
         else:
             good = np.isfinite(response.values)
             drawn = axes.scatter(
@@ -97,23 +103,31 @@ def draw_map(path: Path, title: str, response: ResponseValues, across: Parameter
                 c=response.values[good],
                 s=12,
                 cmap=_colours(),
-                edgecolors="white",
-                linewidths=0.4,
+                edgecolors=np.where(response.beyond[good], LIMIT_OF_ALL, "white"),
+                linewidths=np.where(response.beyond[good], 1.2, 0.4),
             )
             _label(axes.xaxis, across)
             _label(axes.yaxis, up)
             axes.grid(alpha=0.25)
         bar = figure.add_axes((0.86, 0.12, 0.02, 0.77))
         figure.colorbar(drawn, cax=bar, label=response.label)
+        for _, _, value in response.marks:
+            bar.axhline(value, color=LIMIT_OF_ALL, linewidth=2.0)
 
 
 def _draw_cells(axes: Any, response: ResponseValues, across: Parameter, up: Parameter) -> Any:
     """Draw a cell for each pair of values, at equal distances."""
+    from matplotlib.patches import Rectangle
+
     xs, ys = np.unique(across.values), np.unique(up.values)
     cells = np.full((len(ys), len(xs)), np.nan)
-    cells[np.searchsorted(ys, up.values), np.searchsorted(xs, across.values)] = response.values
+    places = np.searchsorted(ys, up.values), np.searchsorted(xs, across.values)
+    cells[places] = response.values
     drawn = axes.imshow(cells, origin="lower", aspect="auto", cmap=_colours())
     axes.set_facecolor("#eeeeee")
+    for row, column in np.stack(places, axis=1)[response.beyond].tolist():
+        corner = column - 0.47, row - 0.47
+        axes.add_patch(Rectangle(corner, 0.94, 0.94, fill=False, edgecolor=LIMIT_OF_ALL, linewidth=2.0))
     axes.set_xticks(range(len(xs)), [_text(across, x) for x in xs])
     axes.set_yticks(range(len(ys)), [_text(up, y) for y in ys])
     axes.set_xlabel(across.label)
@@ -128,6 +142,20 @@ def _draw_cells(axes: Any, response: ResponseValues, across: Parameter, up: Para
                 colour = "white" if drawn.norm(value) < 0.6 else "black"
                 axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=7.0)
     return drawn
+
+
+def _draw_limits(axes: Any, marks: Sequence[LimitLine]) -> None:
+    """Limits as lines across, with their texts."""
+    for _, text, value in marks:
+        axes.axhline(value, color=LIMIT_OF_ALL, linestyle=(0, (6, 2, 1, 2)), linewidth=1.0)
+        across = axes.get_yaxis_transform()
+        axes.text(0.01, value, text, transform=across, color=LIMIT_OF_ALL, va="bottom", fontsize=7.0)
+
+
+def _red_edges(response: ResponseValues) -> str:
+    """A sentence about values beyond limits; "" if there are none."""
+    texts = [f"{SIGNS[key]} {plain(limit, 5)} {response.unit}" for key, limit in response.limits.given.items()]
+    return f"Red: beyond the limit {' and '.join(texts)}." if response.beyond.any() else ""
 
 
 def _grey_cells(response: ResponseValues, across: Parameter, up: Parameter) -> str:
@@ -147,8 +175,21 @@ def draw_curves(
     curves: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
     over: Sequence[Parameter],
     label: str,
+    start: datetime | None = None,
+    marks: Sequence[LimitLine] = (),
 ) -> None:
-    """Draw the curves of all runs, coloured by the parameter with the strongest rank correlation."""
+    """Draw the curves of all runs, coloured by the parameter with the strongest rank correlation.
+
+    Args:
+        path: the picture.
+        title: of the study.
+        probe: its name.
+        curves: times in s and values of each run.
+        over: the parameters, each with a value for each run.
+        label: of the axis of values.
+        start: the date of the start, for an axis of dates.
+        marks: limits of the probe, in the unit of the values.
+    """
     from matplotlib.cm import ScalarMappable
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LogNorm, Normalize
@@ -166,7 +207,9 @@ def draw_curves(
         lines = [np.stack([times / unit.size, temperatures], axis=1) for times, temperatures in curves]
         axes.add_collection(LineCollection(lines, colors=mappable.to_rgba(by.values), capstyle="projecting", **thin))
         axes.autoscale_view()
-        axes.set_xlabel(f"Time ({unit.symbol})")
+        _draw_limits(axes, marks)
+        last = max(float(times[-1]) for times, _ in curves)
+        label_times(axes.xaxis, unit, (min(float(times[0]) for times, _ in curves), last), start)
         axes.set_ylabel(label)
         axes.margins(x=0.0)
         axes.grid(alpha=0.25)

@@ -11,6 +11,7 @@ from heatsim.amounts import LENGTHS, TIMES, choose_unit
 from heatsim.counts import plain
 from heatsim.grid import AXES
 from heatsim.limits import Limits
+from heatsim.render.curves.curves import LimitLine, limit_lines
 from heatsim.study.columns import DONE, FINAL_COLUMNS, LIMITS, PASS, STATUS, probe_columns
 from heatsim.study.definition import Definition
 from heatsim.study.model import LOG, Range, Response, StudyAxis
@@ -79,8 +80,7 @@ def best_run(definition: Definition, rows: Sequence[Row]) -> Row | None:
 
 def _margins(definition: Definition, response: Response, done: Sequence[Row]) -> NDArray[np.float64]:
     """How far the response of each run is within its limits, in parts of its range; ±1 for times not reached."""
-    unit = TEMPERATURE_UNITS.get(column_units(definition)[response.name])
-    limits = Limits(**{key: limit if unit is None else unit.of(limit) for key, limit in response.limits.given.items()})
+    limits = response.limits.in_unit(TEMPERATURE_UNITS.get(column_units(definition)[response.name]))
     values = np.array([row[response.name] for row in done], dtype=np.float64)
     known = values[np.isfinite(values)]
     span = float(np.ptp(known)) if len(known) else 0.0
@@ -109,16 +109,30 @@ class ResponseValues:
         unit: its unit as texts write it, the symbol of a unit of temperatures for instance. Times and lengths have the
             most readable one.
         values: the value in each finished run in this unit; NaN if a run has none.
+        limits: its limits in this unit.
     """
 
     name: str
     unit: str
     values: NDArray[np.float64]
+    limits: Limits
 
     @property
     def label(self) -> str:
         """The label of an axis: name and unit."""
         return f"{self.name} ({self.unit})"
+
+    @property
+    def marks(self) -> tuple[LimitLine, ...]:
+        """The limits as lines across pictures."""
+        return _marks(self.values, self.limits, self.unit)
+
+    @property
+    def beyond(self) -> NDArray[np.bool_]:
+        """Whether each value is beyond a limit."""
+        if not self.limits.given:
+            return np.zeros(len(self.values), dtype=bool)
+        return np.array([self.limits.margin(value) < 0.0 for value in self.values.tolist()])
 
 
 def finished_rows(rows: Sequence[Row]) -> list[Row]:
@@ -163,12 +177,32 @@ def responses_of(definition: Definition, rows: Sequence[Row]) -> list[ResponseVa
     columns = [response.name for response in definition.table.responses]
     columns = columns or [probe_columns(probe)[1] for probe in definition.probes[:_MOST_PROBES]]
     columns = columns or list(FINAL_COLUMNS)
+    limits = {response.name: response.limits for response in definition.table.responses}
     found = []
     for name in columns:
-        values = np.array([row[name] for row in rows], dtype=np.float64)
+        its = limits.get(name, Limits()).in_unit(TEMPERATURE_UNITS.get(units[name]))
+        values = np.array([*(row[name] for row in rows), *its.given.values()], dtype=np.float64)
         unit, values = _readable(units[name], values, definition.temperature_unit)
-        found.append(ResponseValues(name, unit, values))
+        its = Limits(**dict(zip(its.given, values[len(rows) :].tolist(), strict=True)))
+        found.append(ResponseValues(name, unit, values[: len(rows)], its))
     return found
+
+
+def _marks(values: NDArray[np.float64], limits: Limits, unit: str) -> tuple[LimitLine, ...]:
+    """The limits as lines across pictures, for all curves of a picture; those far from the values are left out."""
+    finite = values[np.isfinite(values)]
+    if not finite.size:
+        return ()
+    return tuple(limit_lines({"": finite}, {"": limits}, lambda value: f"{plain(value, 5)} {unit}".rstrip()))
+
+
+def curve_marks(definition: Definition, probe: str, curves: Sequence[NDArray[np.float64]]) -> tuple[LimitLine, ...]:
+    """The limits of a probe as lines across its curves, which are those of ``curve_of``."""
+    unit, limits = definition.probe_units[probe], definition.probe_limits.get(probe, Limits())
+    if unit in TEMPERATURE_UNITS:
+        shown = definition.temperature_unit
+        return _marks(np.concatenate(curves), limits.in_unit(shown), shown.symbol)
+    return _marks(np.concatenate(curves), limits, unit)
 
 
 def _readable(unit: str, values: NDArray[np.float64], shown: TemperatureUnit) -> tuple[str, NDArray[np.float64]]:

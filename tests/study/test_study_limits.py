@@ -3,8 +3,10 @@
 import csv
 import io
 import re
+from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 import runs
 import study_text
@@ -12,10 +14,13 @@ from rich.console import Console
 
 import heatsim
 from heatsim.errors import ScenarioError
+from heatsim.limits import Limits
 from heatsim.study.columns import FAIL, OPEN, PASS
 from heatsim.study.definition import read
+from heatsim.study.figures import draw
 from heatsim.study.model import Response
 from heatsim.study.page import build
+from heatsim.study.responses import ResponseValues
 from heatsim.study.results import limit_state
 
 STUDY = """
@@ -62,6 +67,9 @@ def test_a_study_names_the_runs_that_keep_limits_and_the_best(tmp_path: Path) ->
     page = build(tmp_path / "out", study.definition, study._rows)
     assert page.count('<tr class="bad">') == kept.count(False)
     assert "cold end" in page
+    draw(tmp_path / "out", study.definition, study._rows, "svg")
+    pictures = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "out/figures").glob("*.svg")}
+    assert {name for name, text in pictures.items() if "≤ 100 °C" in text} == {"response_1_last"}
 
 
 @pytest.mark.parametrize(
@@ -100,9 +108,24 @@ def test_limits_of_other_units_and_contradictions_are_refused(
 
 
 def test_limits_of_probes_count_for_runs(tmp_path: Path) -> None:
+    """Curves show them, over dates if the scenario has a date of its start."""
     plain = 'method = "grid"\n[study.parameters]\n"boundaries.x_max.value" = [300.0, 360.0]\n'
     text = f"[study]\n{plain}"
-    path = study_text.write(tmp_path, text, study_text.BASE.replace("[[probes]]", "[[probes]]\nat_least = 340.0"))
-    rows = heatsim.Study.from_scenario(path, output=tmp_path / "out", workers=1).run().to_pylist()
+    base = study_text.BASE.replace("[[probes]]", '[[probes]]\nat_least = "66.85 degC"')
+    path = study_text.write(tmp_path, text, base.replace("[time]", "[time]\nstart = 2024-01-31"))
+    study = heatsim.Study.from_scenario(path, output=tmp_path / "out", workers=1)
+    rows = study.run().to_pylist()
     lowest = [min(row["middle"] for row in runs.probe_rows(tmp_path / f"out/runs/000{number}")) for number in (1, 2)]
     assert [row["limits"] for row in rows] == [PASS if T >= 340.0 else FAIL for T in lowest]
+    assert study.definition.start == datetime(2024, 1, 31)
+    page = build(tmp_path / "out", study.definition, study._rows)
+    assert re.search(r'class="limit".*≥ 66.85 °C</text>', page)
+    assert "Time on 2024-01-31</text>" in page
+
+
+def test_values_beyond_limits_are_those_whose_margin_is_negative() -> None:
+    """A time that was not reached is not beyond. Limits far from all values are not drawn."""
+    values = np.array([40.0, 90.0, np.nan, 85.0])
+    of = ResponseValues("hottest", "°C", values, Limits(at_most=85.0, at_least=-500.0))
+    assert of.beyond.tolist() == [False, True, False, False]
+    assert of.marks == (("", "≤ 85 °C", 85.0),)

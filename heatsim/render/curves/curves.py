@@ -31,6 +31,7 @@ _MOST_PROFILES = 8
 _TIMES_BELOW, _DATES_BELOW = 90, 135  # pixels: the legend of two rows of profiles, or of three with dates
 # Labels of axes for several probes with one unit.
 _NAMES_OF_NUMBERS = {"m": "Length", "s": "Duration", "1": "Fraction"}
+LIMIT_OF_ALL = "#b03020"  # the colour of a limit of all curves
 BAND = 0.25  # opacity of materials behind profiles, and of errors around curves
 
 
@@ -65,7 +66,10 @@ def error_bands(summary: Mapping[str, Any], table: RunTable) -> dict[str, Band]:
 
 
 class LimitLine(NamedTuple):
-    """A limit as a line across curves: the curve's name, a text such as "≤ 85 °C", and the value in SI units."""
+    """A limit as a line across curves: a text such as "≤ 85 °C", and the value, in SI units or those of the axis.
+
+    The curve is the name of the one that it belongs to; empty for a limit of all.
+    """
 
     curve: str
     text: str

@@ -39,6 +39,17 @@ def label_times(axis: Any, unit: Unit, ends: tuple[float, float], start: datetim
     axis.set_label_text(label)
 
 
+def time_axis(ends: tuple[float, float], start: datetime | None) -> tuple[Unit, str, dict[float, str]]:
+    """The unit of an axis of times, its label, and its texts by places in that unit; no texts without a date.
+
+    Args:
+        ends: of the times in s.
+        start: the date of the start.
+    """
+    unit = choose_unit(TIMES, ends[1])
+    return (unit, f"Time ({unit.symbol})", {}) if start is None else (unit, *date_ticks(unit, ends, start))
+
+
 def date_ticks(unit: Unit, ends: tuple[float, float], start: datetime) -> tuple[str, dict[float, str]]:
     """The label of an axis of times with dates, and the texts at its numbers, which are times in a unit.
 
@@ -56,4 +67,6 @@ def date_ticks(unit: Unit, ends: tuple[float, float], start: datetime) -> tuple[
     formatter = of.ConciseDateFormatter(locator)
     texts = formatter.format_ticks(dates)
     places = [(of.num2date(value).replace(tzinfo=None) - start).total_seconds() / unit.size for value in dates]
-    return f"Date, from {low.date()} to {high.date()}", dict(zip(places, texts, strict=True))
+    days = dict.fromkeys(str(end.date()) for end in (low, high))
+    label = f"Time on {low.date()}" if len(days) == 1 else f"Date, from {' to '.join(days)}"
+    return label, dict(zip(places, texts, strict=True))

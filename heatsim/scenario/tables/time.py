@@ -42,7 +42,7 @@ def _read_end(value: object, info: ValidationInfo) -> float:
     return 0.0 if steady else end
 
 
-def _read_start(value: object) -> str:
+def read_start(value: object) -> str:
     """A date as ISO text, from such a text or a date of TOML."""
     text = value.isoformat() if isinstance(value, date) else value
     found = date_of(text) if isinstance(text, str) else None
@@ -95,7 +95,7 @@ class Time(BaseModel):
         default=None, description="End the run early when no cell and no node changes faster than this between two rows"
     )
 
-    start: Annotated[str, PlainValidator(_read_start), Form('a date, such as `"2024-01-31T00:00"`')] | None = Field(
+    start: Annotated[str, PlainValidator(read_start), Form('a date, such as `"2024-01-31T00:00"`')] | None = Field(
         default=None,
         description="Date of t = 0: pictures show dates, and dates in CSV files count from it",
         json_schema_extra={"default": "none; dates in a CSV file count from its first row"},

@@ -1,6 +1,8 @@
 """Limits of probes and responses: whether they are kept, when they are first passed, and who says so."""
 
+import io
 import re
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -8,14 +10,18 @@ import pytest
 import runs
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from heatsim.cli import main
 from heatsim.errors import ScenarioError
-from heatsim.limits import LIMITS, Limits, judge
+from heatsim.limits import AT_MOST, LIMITS, Limits, LimitVerdict, judge
 from heatsim.render.curves.curves import limit_lines
 from heatsim.report import page
+from heatsim.report.answer import limit_table
+from heatsim.report.terminal import TerminalTable
 from heatsim.run.resume import settings
 from heatsim.scenario import Scenario, load
+from heatsim.temperature_units import CELSIUS
 
 TIMES = np.array([0.0, 1.0, 3.0, 4.0])
 LIMITED = ['probes.0.at_most="40 degC"', "probes.1.at_most=400.0", "probes.1.at_least=250.0"]
@@ -95,3 +101,23 @@ def test_limits_far_from_all_curves_are_not_drawn() -> None:
     curves = {"a": np.array([300.0, 320.0]), "b": np.array([310.0, 310.0])}
     limits = {"a": Limits(339.0, 200.0), "c": Limits(310.0)}
     assert [line[:2] for line in limit_lines(curves, limits, "{:.0f} K".format)] == [("a", "≤ 339 K")]
+
+
+def test_the_table_of_limits_fits_80_columns_with_dates_and_errors() -> None:
+    """Names are broken between words first."""
+    verdict = LimitVerdict("junction of the upper transistor", "K", AT_MOST, 358.15, 359.4213, 6e5, 5e5)
+    summary = {
+        "time": 6e5,
+        "error_in_space": {"values": [{"name": verdict.probe, "error": 0.35, "unit": "K"}]},
+    }
+    table = limit_table([verdict], summary, CELSIUS, datetime(2024, 1, 31, 12))
+    assert table is not None
+    assert table.rows[0][-1] == "2024-02-06 06:53"
+    console = Console(file=io.StringIO(), width=80)
+    console.print(TerminalTable(table))
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert sum("junction" in line for line in lines) == 1
+    (line,) = (line for line in lines if "FAIL" in line)
+    for text in (*table.rows[0][1:], "junction"):
+        assert text in line

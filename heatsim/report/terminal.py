@@ -17,7 +17,8 @@ FAIL_STYLES = dict.fromkeys((FAIL, f"{FAIL}?"), "bold red")
 _WIDEST_NAME = 26  # characters, of texts beside names
 _BETWEEN = 2  # spaces between columns
 _SHORTEST_NAME = 12
-_WIDEST_HEADERS = (40, 24, 12)  # characters; the first with which all columns fit side by side
+# Characters of headers, and the part of the width for names: the first with which all columns fit side by side.
+_WIDEST = ((40, 1 / 3), (24, 1 / 3), (12, 1 / 3), (12, 0.0))
 
 
 class TerminalTable:
@@ -32,9 +33,9 @@ class TerminalTable:
         """The parts of the table for a width."""
         from rich.text import Text
 
-        for most in _WIDEST_HEADERS:
+        for most, part in _WIDEST:
             widths = self._widths(most)
-            groups = _group(widths, options.max_width)
+            groups = _group(widths, options.max_width, max(_SHORTEST_NAME, int(part * options.max_width)))
             if len(groups) == 1:
                 break
         # Not as the title of rich's table, which breaks it at the width of the table.
@@ -74,10 +75,10 @@ class TerminalTable:
         return table
 
 
-def _group(widths: Sequence[int], room: int) -> list[list[int]]:
-    """The columns of numbers in groups that fit beside the names."""
+def _group(widths: Sequence[int], room: int, names: int) -> list[list[int]]:
+    """The columns of numbers in groups that fit beside names of so many characters."""
     groups: list[list[int]] = [[]]
-    used = start = min(widths[0], max(_SHORTEST_NAME, room // 3)) + _BETWEEN
+    used = start = min(widths[0], names) + _BETWEEN
     for column, width in list(enumerate(widths))[1:]:
         if groups[-1] and used + width + _BETWEEN > room:
             groups.append([])

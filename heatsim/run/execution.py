@@ -18,7 +18,7 @@ from heatsim.run.interrupt import Stop, done_unless_stopped, is_stop_requested, 
 from heatsim.run.make_observers import make_observers, make_watchers
 from heatsim.run.observed_run import ObservedRun
 from heatsim.run.plan import Plan
-from heatsim.run.plan_model import describe_model
+from heatsim.run.plan_model import describe_for_report
 from heatsim.run.ranks import complete_advice, resume_advice
 from heatsim.run.resume import identity, input_files
 from heatsim.run.summary import summarise
@@ -349,8 +349,8 @@ class Execution:
 
     def _model(self) -> list[str]:
         """The lines of a plan about the model, for a report; runs without pictures have none."""
-        alone = self.state.team.size == 1 and self.plan.problem.scenario.output.figures
-        return describe_model(self.plan.problem) if alone else []
+        problem = self.plan.problem
+        return describe_for_report(problem) if self.state.team.first and problem.scenario.output.figures else []
 
     def _verdicts(self) -> list[dict[str, Any]]:
         """Whether the rows that the run wrote keep the limits of its probes."""

@@ -33,6 +33,7 @@ from heatsim.scenario import TOWARDS_VOID, VOID, Probe, Region, Scenario
 from heatsim.scenario.messages import show
 from heatsim.scenario.tables.couplings import Coupling
 
+_MOST_CELLS_TO_PAINT = 1 << 26  # for the lines about the model only
 _ABSORBED = 0.99  # of the power of a beam; if the body absorbs less, the plan says so
 _LAID = 1.0 - 1e-6  # fraction of a layer's area; if less is on cells, some of the layer lies over void
 
@@ -55,6 +56,14 @@ def describe_model(problem: HeatProblem) -> list[str]:
         *(f"probe        {probe.name}: {_probe(probe, scenario)}" for probe in scenario.probes),
         *(f"coupling     {coupling.name}: {_coupling(coupling)}" for coupling in scenario.couplings),
     ]
+
+
+def describe_for_report(problem: HeatProblem) -> list[str]:
+    """As :func:`describe_model`. A rank that has painted some planes paints all; very large grids have no lines."""
+    if problem.held.slab is None:
+        return describe_model(problem)
+    few = problem.grid.cell_count <= _MOST_CELLS_TO_PAINT
+    return describe_model(HeatProblem.from_scenario(problem.scenario)) if few else []
 
 
 def _cells(scenario: Scenario) -> Iterator[str]:

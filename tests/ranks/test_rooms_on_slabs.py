@@ -12,6 +12,7 @@ from heatsim.errors import Interrupted, ScenarioError
 from heatsim.observers.surfaces import SurfaceStatistic
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
+from heatsim.run.plan_model import describe_for_report, describe_model
 from heatsim.run.ranks import divide, held_planes
 
 # Rooms at the cuts of two and three ranks: a box, a sphere, and one at an end of z, which wraps. Values vary in space
@@ -181,6 +182,17 @@ def test_nodes_tie_bodies_of_other_ranks(link: int) -> None:
 
     assert on_ranks(3, says) == [says(ALONE)] * 3
     assert ("no steady temperature" in says(ALONE)) == (link == 3)
+
+
+def test_the_report_of_ranks_describes_the_whole_model() -> None:
+    """Each rank has painted its planes only."""
+    scenario = scenario_of(BODY)
+
+    def told(team: Team) -> list[str]:
+        problem = HeatProblem.from_scenario(scenario, held_planes(scenario, team))
+        return describe_for_report(problem) if team.first else []
+
+    assert on_ranks(3, told) == [describe_model(problem_of(BODY)), [], []]
 
 
 def test_an_interrupted_run_goes_on_to_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

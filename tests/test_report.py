@@ -13,9 +13,11 @@ from heatsim.grid import FACES, Grid
 from heatsim.render import render
 from heatsim.render.curves.flow_curves import flow_curves, usual_range
 from heatsim.report import numbers, page
+from heatsim.report.facts import answers
 from heatsim.report.number_tables import NumberTable
 from heatsim.report.tables import summarise
 from heatsim.report.terminal import TerminalTable
+from heatsim.temperature_units import KELVIN
 
 SUMMARY: dict[str, Any] = {
     "device": "Some CPU, 64 cores",
@@ -288,3 +290,12 @@ def test_a_line_in_a_steady_state_has_one_profile_without_a_time(tmp_path: Path)
     assert "Probe &quot;wall&quot;<" in html
     assert ">0 s<" not in html
     assert (folder / "figures" / "line_1.png") in render(folder)
+
+
+def test_a_probe_that_is_the_hottest_cell_has_no_row_of_its_own() -> None:
+    hottest = {"temperature": 370.0, "time": 2.0, "point": [0.01, 0.02, 0.0], "region": "die"}
+    others = {"die, hottest": hottest, "lid, hottest": {**hottest, "temperature": 360.0, "region": "lid"}}
+    summary = {"time": 2.0, "highest_temperature": hottest, "probe_extremes": others}
+    told = dict(answers(summary, KELVIN))
+    assert list(told) == ["hottest cell", "lid, hottest"]
+    assert told["hottest cell"].endswith(', probe "die, hottest"')

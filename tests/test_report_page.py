@@ -20,8 +20,9 @@ from heatsim.render.curves.curves import line_style
 from heatsim.render.curves.energy_balance import read_balance
 from heatsim.render.curves.energy_picture import STORED_STYLE, parts_to_draw
 from heatsim.render.descriptions import description_of
-from heatsim.report import charts, page
+from heatsim.report import charts, document, page
 from heatsim.report.charts import Chart
+from heatsim.report.number_tables import NumberTable
 
 GRID = Grid((4, 3, 2), (1.0, 1.0, 1.0))
 HOSTILE = "</script><script>alert(1)</script><img src=//evil.example/x onerror=alert(2)>&\\\"'</title>"
@@ -64,6 +65,16 @@ def test_what_comes_from_a_scenario_stays_text(tmp_path: Path) -> None:
     for _, attributes in elements.found:
         for name in ("src", "href"):
             assert (attributes.get(name) or "#").startswith(OWN)
+
+
+def test_a_table_has_one_head_and_units_and_amounts_stay_on_one_line() -> None:
+    table = document.table(NumberTable("", ["", "film (W/(m² K))", "of what (see below) it is"], [["a", "1", "2"]]))
+    assert re.findall("<thead>.*?<th", table) == ["<thead><tr><th"]
+    assert "<caption>" not in table
+    assert "film (W/(m²\xa0K))" in table
+    assert "of what (see below) it is" in table
+    listed = document.name_list([("hottest", "91.1 °C after 2 h with 5 W/(m² K); limit ≤ 85 °C")])
+    assert "91.1\xa0°C after 2\xa0h with 5\xa0W/(m²\xa0K); limit ≤\xa085\xa0°C" in listed
 
 
 def test_a_page_says_what_was_computed_and_how_sure_it_is(tmp_path: Path) -> None:

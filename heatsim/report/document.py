@@ -5,6 +5,7 @@ so that even a fault in this could not make the page load anything.
 """
 
 import base64
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -26,6 +27,9 @@ _TYPES = {
 }
 _LONGEST_NUMBER = 24  # characters; a column with longer texts has words
 _MOST_COLUMNS = 9  # beside the names, that fit a sheet of paper
+_NBSP = "\N{NO-BREAK SPACE}"
+_AMOUNT = re.compile(r"(?<=\d) (?=[^\W\d]|°)|(?<=[≤≥]) |(?<=[m²g]) (?=K\b)")
+_UNIT = re.compile(r"\((?:[^()]|\([^()]*\)){1,16}\)$")  # at the end of a header
 _LARGEST_PICTURE = 8 << 20  # bytes
 
 
@@ -71,8 +75,9 @@ def page(title: str, subtitle: str, badges: Sequence[Badge], sections: Iterable[
 
 
 def name_list(lines: Iterable[tuple[str, str]]) -> str:
-    """Names and texts."""
-    return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in lines) + "</dl>"
+    """Names and texts, in which lines are not broken between a number and its unit."""
+    items = (f"<dt>{escape(name)}</dt><dd>{escape(_AMOUNT.sub(_NBSP, text))}</dd>" for name, text in lines)
+    return f"<dl>{''.join(items)}</dl>"
 
 
 def table(numbers: NumberTable) -> str:
@@ -94,7 +99,7 @@ def table(numbers: NumberTable) -> str:
     plain = any(numbers.headers)
     looks = [' class="words"' if size > _LONGEST_NUMBER or not plain else "" for size in longest]
     looks = looks or [""] * len(numbers.headers)
-    head = "".join(f"<th{look}>{escape(text)}</th>" for look, text in zip(looks, numbers.headers, strict=True))
+    head = "".join(f"<th{look}>{_header(text)}</th>" for look, text in zip(looks, numbers.headers, strict=True))
     rows = "".join(
         f"<tr{_look_of(row)}>"
         + "".join(f"<td{look}>{escape(text)}</td>" for look, text in zip(looks, row, strict=True))
@@ -102,11 +107,14 @@ def table(numbers: NumberTable) -> str:
         for row in numbers.rows
     )
     head = f"<thead><tr>{head}</tr></thead>" if plain else ""
+    caption = f"<caption>{escape(numbers.title)}</caption>" if numbers.title else ""
     remark = f'<p class="remark">{escape(numbers.remark)}</p>' if numbers.remark else ""
-    return (
-        f'<div class="wide"><table><caption>{escape(numbers.title)}</caption><thead><tr>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>{remark}"
-    )
+    return f'<div class="wide"><table>{caption}{head}<tbody>{rows}</tbody></table></div>{remark}'
+
+
+def _header(text: str) -> str:
+    """A header, whose unit is not broken."""
+    return escape(_UNIT.sub(lambda unit: unit[0].replace(" ", _NBSP), text))
 
 
 def _look_of(row: Sequence[str]) -> str:

@@ -100,8 +100,13 @@ def _temperatures(
     """The highest and lowest temperature of the whole run with time and place, and the temperatures at its end."""
     extremes = {**{name: summary.get(key) for name, key in _EXTREMES.items()}, **of_probes}
     names = sorted(extremes, reverse=True)  # hottest probe, hottest cell, coldest probe, coldest cell
+    twins: dict[str, str] = {}  # probes that tell what the extreme of all cells tells
     for probe, found in list((summary.get("probe_extremes") or {}).items())[:_MOST_PROBES]:
         name = shorten(probe, _LONGEST_NAME, placeholder="…")
+        twin = next((name for name in _EXTREMES if _same(extremes[name], found)), None)
+        if twin is not None:
+            twins[twin] = twins.get(twin, "") + f', probe "{name}"'
+            continue
         extremes[name] = found
         names.append(name)
     end = summary.get("temperature") or {}
@@ -118,11 +123,16 @@ def _temperatures(
             error = error_of(summary, str(found.get("probe", name)), float(found["time"]))
             about = "" if error is None else f"{_NBSP}±{_NBSP}{unit.difference_text(error, 2)}".replace(" ", _NBSP)
             value = f"{texts[float(found['temperature'])]}{_NBSP}{unit.symbol}"
-            yield name, f"{value}{about}{_when_and_where(found, summary)}"
+            yield name, f"{value}{about}{_when_and_where(found, summary)}{twins.get(name, '')}"
     if end:
         low, high, mean = (texts.get(end.get(key, nan), "?") for key in ("min", "max", "mean"))
         name = "temperature" if summary.get("method") == "steady" else "at the end"
         yield name, f"{low} to {high}{_NBSP}{unit.symbol}, mean {mean}{_NBSP}{unit.symbol}"
+
+
+def _same(one: Mapping[str, Any] | None, other: Mapping[str, Any]) -> bool:
+    """Whether two extremes are that of the same cell at the same time."""
+    return one is not None and all(one.get(key) == other.get(key) for key in ("temperature", "time", "point"))
 
 
 def _beyond_cells(summary: Mapping[str, Any], probes: RunTable | None) -> dict[str, dict[str, Any]]:

@@ -51,5 +51,6 @@ def _row(text: str, kind: str) -> tuple[str, ...]:
     if found is None:
         return ()
     conductivity, density, heat, at = found.groups()
-    cells = cells.removesuffix("s").removesuffix(" cell")
+    count, _, noun = cells.partition(" ")
+    cells = count if noun.startswith("cell") else "–"  # a material of layers alone has none
     return (f"{name}{at}", cells, conductivity.removesuffix(" W/(m K)"), density, heat)

@@ -1,6 +1,7 @@
 """report.html of a study: its responses, the curves of its probes over all runs, pictures and the scenario."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def build(study: Path, definition: Definition, rows: Sequence[Row]) -> str:
     sections = [
         Part("Answer", document.name_list(answers(study, definition, rows))),
         Part("What was varied", document.table(_varied(definition, done)) if done else ""),
-        Part("Responses", "".join(map(document.table, response_tables(definition, rows, _MOST_RUNS)))),
+        Part("Responses", "".join(map(document.table, _responses(definition, rows)))),
         Part("Failed runs", document.sentences(f"run {row[RUN]}: {row[MESSAGE]}" for row in failed)),
         Part("Pictures", document.pictures(drawn)),
         Part("Curves", "".join(map(charts.draw, _charts(study, definition, done)))),
@@ -80,6 +81,12 @@ def build(study: Path, definition: Definition, rows: Sequence[Row]) -> str:
     now = datetime.fromtimestamp(results.stat().st_mtime) if results.exists() else datetime.now()
     subtitle = f"heatsim {version()} study · {now:%d %B %Y, %H:%M} · {study.resolve().name}"
     return document.page(title_of(definition), subtitle, badges, sections)
+
+
+def _responses(definition: Definition, rows: Sequence[Row]) -> Iterator[NumberTable]:
+    """The tables of responses; the first is named by the heading above it."""
+    for number, table in enumerate(response_tables(definition, rows, _MOST_RUNS)):
+        yield table if number else replace(table, title="")
 
 
 def _varied(definition: Definition, done: Sequence[Row]) -> NumberTable:

@@ -289,7 +289,7 @@ def test_the_report_has_all_responses_and_curves_with_units(
     text = write_report(tmp_path, definition, rows).read_text(encoding="utf-8")
     assert "5 of 6 runs done, 1 failed" in text
     assert "run 2: &lt;b&gt;no&lt;/b&gt; space" in text
-    assert "conductivity (W/(m K))" in text
+    assert "conductivity (W/(m\N{NO-BREAK SPACE}K))" in text
     assert "middle" in text
     # Each finished run has a curve.
     assert text.count('"run ') == 5

@@ -17,8 +17,9 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.run.error.refinement import refuse_accuracy
 from heatsim.scenario import Scenario, parse
+from heatsim.scenario.documents.key_paths import numbered, parts_of, path_of
 from heatsim.scenario.documents.load import read_with_overrides
-from heatsim.scenario.documents.overrides import Override, parts_of
+from heatsim.scenario.documents.overrides import Override
 from heatsim.scenario.files import reading_once
 from heatsim.scenario.messages import show, show_key
 from heatsim.scenario.tables.couplings import coupling_columns
@@ -109,6 +110,11 @@ class Definition:
         return TEMPERATURE_UNITS.get(str(self._output.get("table_temperature")), self.temperature_unit)
 
     @cached_property
+    def paths(self) -> dict[str, tuple[str, ...]]:
+        """The path of each key that varies, with numbers for names of entries of the document."""
+        return {key: numbered(parts_of(key), self.document) for key in self.table.keys}
+
+    @cached_property
     def start(self) -> datetime | None:
         """The date of t = 0 on the clock of its time zone: `time.start`; None if it has none, or if it varies."""
         starts = {_start(self.document_of(number)) for number in (self.numbers if self._vary("time") else (1,))}
@@ -160,7 +166,7 @@ class Definition:
         """The document of a run's scenario."""
         document = copy.deepcopy({key: value for key, value in self.document.items() if key != "study"})
         for key, value in self.points[number - 1].items():
-            _override(key, value).apply(document)
+            Override(self.paths[key], value).apply(document)
         # A run draws no pictures, and writes fields only if the file has output.every.
         output = document.setdefault("output", {})
         if isinstance(output, dict):
@@ -225,7 +231,7 @@ def read(
         message = "missing; write a table [study] with its method and parameters, or use `heatsim run`"
         raise ScenarioError(path, [*mistakes, Mistake("study", message)])
     table, mistakes_in_table = read_table(document["study"])
-    mistakes += mistakes_in_table + _settings_of_varied_keys(settings, table)
+    mistakes += mistakes_in_table + _settings_of_varied_keys(settings, table, document)
     if table is None:
         raise ScenarioError(path, mistakes + _mistakes_beside_the_study(document, file))
     if count(table) > MAX_RUNS:
@@ -271,16 +277,14 @@ def _start(document: Mapping[str, Any]) -> datetime | None:
     return None if start is None else datetime.fromisoformat(read_start(start)).replace(tzinfo=None)
 
 
-def _override(key: str, value: object) -> Override:
-    return Override(parts_of(key), value)
-
-
-def _settings_of_varied_keys(settings: Iterable[Override], table: StudyTable | None) -> list[Mistake]:
+def _settings_of_varied_keys(
+    settings: Iterable[Override], table: StudyTable | None, document: Mapping[str, Any]
+) -> list[Mistake]:
     """The settings of the command line that the values of the study would replace in each run."""
     mistakes = []
     for axis in () if table is None else table.axes:
         for key in axis.keys:
-            parts = parts_of(key)
+            parts = numbered(parts_of(key), document)
             for setting in settings:
                 if setting.parts[: len(parts)] == parts or setting.sets(parts):
                     message = f"got {show_key(setting.parts)}; {axis.location} varies {key}: leave out one of them"
@@ -290,7 +294,7 @@ def _settings_of_varied_keys(settings: Iterable[Override], table: StudyTable | N
 
 def _mistakes_beside_the_study(document: Mapping[str, Any], file: Path) -> list[Mistake]:
     """The mistakes in the scenario, except in keys that the study's values would replace."""
-    given = _given_keys(document["study"])
+    given = _given_keys(document)
     try:
         parse({key: value for key, value in document.items() if key != "study"}, file)
     except ScenarioError as error:
@@ -302,9 +306,10 @@ def _mistakes_beside_the_study(document: Mapping[str, Any], file: Path) -> list[
     return []
 
 
-def _given_keys(table: object) -> list[str]:
-    """The keys of the scenario that get values from a table [study], as far as it can be read."""
+def _given_keys(document: Mapping[str, Any]) -> list[str]:
+    """The paths of keys of the scenario that get values from its table [study], as far as it can be read."""
     found: list[object] = []
+    table = document["study"]
     if isinstance(table, Mapping):
         with suppress(ValueError):
             found += flatten(table.get("parameters"))
@@ -312,18 +317,22 @@ def _given_keys(table: object) -> list[str]:
         for each in linked if isinstance(linked, list) else ():
             keys = each.get("keys") if isinstance(each, Mapping) else None
             found += keys if isinstance(keys, list) else ()
-    return [key for key in found if isinstance(key, str)]
+    return [path_of(key, document) for key in found if isinstance(key, str)]
 
 
 def _impossible_keys(definition: Definition) -> list[Mistake]:
-    """The keys that the scenario's tables cannot have, because a value is where a table is needed."""
+    """The keys that the scenario's tables cannot have, or that stand for the same value."""
     mistakes = []
+    seen: dict[tuple[str, ...], str] = {}
     for axis in definition.table.axes:
         for key in axis.keys:
-            trial = copy.deepcopy(dict(definition.document))
-            mistake = _override(key, definition.points[0][key]).apply(trial)
+            path = definition.paths[key]
+            mistake = Override(path, definition.points[0][key]).apply(copy.deepcopy(dict(definition.document)))
             if mistake:
                 mistakes.append(Mistake(axis.location, mistake.message))
+            elif path in seen:
+                mistakes.append(Mistake(axis.location, f"varies {key}, which is {seen[path]}: leave out one of them"))
+            seen.setdefault(path, key)
     return mistakes
 
 
@@ -347,7 +356,7 @@ def _ranges_of_whole_numbers(definition: Definition, known: Collection[str]) -> 
     """
     mistakes, keys = [], set()
     for axis in definition.table.axes:
-        if not isinstance(axis.values, Range) or _is_below(axis.keys[0], known):
+        if not isinstance(axis.values, Range) or _is_below(show_key(definition.paths[axis.keys[0]]), known):
             continue
         drawn = definition.points[0][axis.keys[0]]
         assert isinstance(drawn, float), "values from a range"
@@ -368,7 +377,8 @@ def _mistakes_with(definition: Definition, axis: StudyAxis, value: object) -> li
     try:
         Definition(definition.path, definition.document, (point,)).scenario(1)
     except ScenarioError as error:
-        return [mistake for mistake in error.mistakes if _is_below(mistake.key, axis.keys)]
+        paths = [show_key(definition.paths[key]) for key in axis.keys]
+        return [mistake for mistake in error.mistakes if _is_below(mistake.key, paths)]
     return []
 
 
@@ -434,7 +444,7 @@ def _without_repetition(definition: Definition, refused: Mapping[int, Sequence[M
     if not refused:
         return []
     general = {
-        number: [_without_value(mistake, definition.points[number - 1]) for mistake in mistakes]
+        number: [_without_value(mistake, definition, number) for mistake in mistakes]
         for number, mistakes in refused.items()
     }
     shared = [
@@ -451,8 +461,10 @@ def _without_repetition(definition: Definition, refused: Mapping[int, Sequence[M
     return reported
 
 
-def _without_value(mistake: Mistake, point: Point) -> Mistake:
-    """A mistake without the value of the point: an unknown key is one mistake, not one for each value."""
-    if mistake.key not in point:
-        return mistake
-    return Mistake(mistake.key, mistake.message.removeprefix(f"got {show(point[mistake.key])}; "))
+def _without_value(mistake: Mistake, definition: Definition, number: int) -> Mistake:
+    """A mistake without the value of the run's point: an unknown key is one mistake, not one for each value."""
+    point = definition.points[number - 1]
+    for key, path in definition.paths.items():
+        if show_key(path) == mistake.key:
+            return Mistake(mistake.key, mistake.message.removeprefix(f"got {show(point[key])}; "))
+    return mistake

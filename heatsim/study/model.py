@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeGuard
 
 from pydantic import (
     AfterValidator,
@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from heatsim.limits import Limits
-from heatsim.scenario.documents.overrides import PART
+from heatsim.scenario.documents.key_paths import KEY, PART, parts_of
 from heatsim.scenario.messages import fault, missing_key, show, show_key, validate_beside
 from heatsim.scenario.tables.fields import STRICT, Form, Kelvin, Text, choice
 from heatsim.scenario.tables.named import Named
@@ -92,9 +92,9 @@ def _read_values(value: object) -> tuple[object, ...] | Range:
 
 def _read_path(value: object) -> str:
     wanted = 'the path of a key of the scenario is expected, such as "boundaries.default.coefficient"'
-    if not isinstance(value, str) or not all(PART.fullmatch(part) for part in value.split(".")):
+    if not isinstance(value, str) or not KEY.fullmatch(value):
         raise ValueError(f"got {show(value)}; {wanted}")
-    if value.split(".")[0] == "study":
+    if parts_of(value)[0] == "study":
         raise ValueError(f"got {show(value)}; {wanted}, not one of the study itself")
     return value
 
@@ -106,11 +106,21 @@ def flatten(table: object) -> dict[str, object]:
         raise ValueError(f"got {show(table)}; write a table, for example {example} below its heading")
     flat: dict[str, object] = {}
     for key, value in table.items():
-        if isinstance(value, Mapping) and value and not {"min", "max"} & value.keys():
-            flat.update({f"{key}.{rest}": item for rest, item in flatten(value).items()})
+        if _holds_keys(value):
+            names = (name if PART.fullmatch(name) or "'" in name else f"'{name}'" for name in value)
+            below = flatten(dict(zip(names, value.values(), strict=True)))
+            flat.update({f"{key}.{rest}": item for rest, item in below.items()})
         else:
             flat[key] = value
     return flat
+
+
+def _holds_keys(value: object) -> TypeGuard[Mapping[str, object]]:
+    """Whether a value below a part of a key is a table of further parts, and no range with two ends."""
+    if not isinstance(value, Mapping) or not value:
+        return False
+    ends = {"min", "max"} & value.keys()
+    return all(isinstance(value[end], Mapping) for end in ends)
 
 
 def _check_not_empty(keys: tuple[str, ...]) -> tuple[str, ...]:

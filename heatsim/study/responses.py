@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from heatsim.amounts import LENGTHS, TIMES, choose_unit
 from heatsim.counts import plain
-from heatsim.grid import AXES
 from heatsim.limits import Limits
 from heatsim.render.curves.curves import LimitLine, limit_lines
+from heatsim.scenario.documents.key_paths import axes_of, containers, numbered, parts_of
 from heatsim.study.columns import DONE, FINAL_COLUMNS, LIMITS, PASS, STATUS, probe_columns
 from heatsim.study.definition import Definition
 from heatsim.study.model import LOG, Range, Response, StudyAxis
@@ -250,10 +250,6 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return means[inverse]
 
 
-# Keys whose lists of three entries belong to x, y and z.
-_VECTORS = frozenset({"size", "cells", "origin", "min", "max", "centre", "from", "to", "point", "translate"})
-
-
 def key_label(key: str, others: Sequence[str], document: Mapping[str, Any]) -> str:
     """The shortest end of a key that is not the end of another key, such as "conductivity".
 
@@ -265,10 +261,11 @@ def key_label(key: str, others: Sequence[str], document: Mapping[str, Any]) -> s
         others: the other keys that vary.
         document: the tables of the scenario.
     """
+    path = numbered(parts_of(key), document)
     texts, entry = _texts(key, document)
     shown = [f".{'.'.join(_texts(other, document)[0])}" for other in others]
     for start in reversed(range(len(texts))):
-        begins_with_number = key.split(".")[start].isdigit() and start != entry
+        begins_with_number = path[start].isdigit() and start != entry
         end = ".".join(texts[start:])
         if not begins_with_number and not any(other.endswith(f".{end}") for other in shown):
             return end if entry is None else ".".join(texts[min(start, entry) :])
@@ -277,18 +274,13 @@ def key_label(key: str, others: Sequence[str], document: Mapping[str, Any]) -> s
 
 def _texts(key: str, document: Mapping[str, Any]) -> tuple[list[str], int | None]:
     """The parts of a key as a reader knows them, and which of them is the name of an entry, if any."""
-    texts: list[str] = []
-    entry = None
-    value: Any = document
-    for place, part in enumerate(key.split(".")):
-        inside, text = value, part
-        if isinstance(inside, list):
-            value = inside[int(part)] if part.isdigit() and int(part) < len(inside) else None
-            if isinstance(value, Mapping) and "name" in value:
-                text, entry = str(value["name"]), place
-            elif texts and texts[-1] in _VECTORS and len(inside) == len(AXES) and value is not None:
-                text = AXES[int(part)]
-        else:
-            value = inside.get(part) if isinstance(inside, Mapping) else None
-        texts.append(text)
+    path = numbered(parts_of(key), document)
+    within, texts, entry = containers(path, document), list[str](), None
+    for place, part in enumerate(path):
+        table, axes = within[place + 1], axes_of(path[:place], within[: place + 1])
+        if isinstance(within[place], list) and isinstance(table, Mapping) and "name" in table:
+            part, entry = str(table["name"]), place
+        elif axes and table is not None:
+            part = axes[int(part)]
+        texts.append(part)
     return texts, entry

@@ -86,7 +86,7 @@ def _key_unit(definition: Definition, key: str) -> str:
     """The unit of a key that varies: that of its quantity, if its values are numbers."""
     if any(isinstance(cell(point[key]), str) for point in definition.points):
         return ""
-    quantity = quantity_of(key, definition.document_of(1), Scenario)
+    quantity = quantity_of(".".join(definition.paths[key]), definition.document_of(1), Scenario)
     if quantity is None:
         return ""
     return definition.table_unit.name if quantity is TEMPERATURE else quantity.unit

@@ -1,10 +1,13 @@
+import copy
+
 import pytest
 from scenario_text import write
 
 from heatsim.errors import ScenarioError
 from heatsim.scenario import Constant, load
+from heatsim.scenario.documents.key_paths import numbered
 from heatsim.scenario.documents.load import parse_dict
-from heatsim.scenario.documents.overrides import read_overrides
+from heatsim.scenario.documents.overrides import Override, read_overrides
 
 PROBES = """
 [[probes]]
@@ -27,6 +30,9 @@ point = [0, 0, 0]
         ("domain.cells=[1, 2, 3]", lambda scenario: scenario.domain.cells, (1, 2, 3)),
         ("domain.cells.1=9", lambda scenario: scenario.domain.cells, (4, 9, 6)),
         ("probes.0.point=[0.1, 0.2, 0.3]", lambda scenario: scenario.probes[0].point, (0.1, 0.2, 0.3)),
+        ("probes.a.point=[0.1, 0.2, 0.3]", lambda scenario: scenario.probes[0].point, (0.1, 0.2, 0.3)),
+        ("probes.a.point.y=20 mm", lambda scenario: scenario.probes[0].point, (0.0, 0.02, 0.0)),
+        ("domain.cells.y=9", lambda scenario: scenario.domain.cells, (4, 9, 6)),
         (
             'probes.1={ name = "b", point = [0, 0, 0] }',
             lambda scenario: [probe.name for probe in scenario.probes],
@@ -72,8 +78,8 @@ def test_overrides_build_what_is_not_there(tmp_path):
         ("time.e nd=3", "--set", ["write key.path=value"]),
         ("title.sub=3", "title", ["got { sub = 3 }"]),
         ("time.end.x=3", "--set", ["got time.end.x; time.end is 60.0, which has no keys"]),
-        ("probes.x.name=3", "--set", ["got probes.x.name; probes has 1 entry: write 0, or 1 to add an entry"]),
-        ("probes.a.point=[0,0,0]", "--set", ["entries of a list have numbers: write probes.0"]),
+        ("probes.x.name=3", "--set", ['got probes.x.name; the names in probes are "a"']),
+        ("probes.a.point=[0,0]", "probes.0.point", ["got [0, 0]", "(from --set)"]),
         ("patches.3.value=5", "--set", ["patches is an empty list: write 0 to add an entry"]),
         ("probes.5.name=3", "--set", ["got probes.5.name"]),
         ("time.ende=3", "time.ende", ["got 3; unknown key", 'did you mean "end"?', "(from --set)"]),
@@ -119,3 +125,41 @@ def test_a_dictionary_of_too_many_levels_is_refused():
         document = {"a": document}
     with pytest.raises(ScenarioError, match="more than 50 parts"):
         parse_dict(document)
+
+
+DOCUMENT = {
+    "regions": [{"name": "sink", "box": {"min": [0, 0, 0], "max": [1, 1, 1]}}, {"name": "x"}, {"name": "2"}, {"a": 1}],
+    "sources": [{"power": 1.0}, {"name": "power stage"}, {"name": "twice"}, {"name": "twice"}],
+    "patches": [{"name": "pad", "face": "y_max", "rectangle": {"min": [0, 0], "max": [1, 2]}}],
+    "layers": [{"plane": {"axis": "z", "rectangle": {"max": [1, 2]}}}],
+    "material": {"conductivity": [1.0, 2.0, 3.0], "table": {"values": [1.0, 2.0, 3.0]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "numbers"),
+    [
+        ("regions.sink.box.max.z", "regions.0.box.max.2"),
+        ("regions.x.material", "regions.1.material"),
+        ("regions.2.material", "regions.2.material"),  # a number counts, whatever names there are
+        ("sources.source 1.power", "sources.0.power"),  # the name that it gets
+        ("sources.power stage.power", "sources.1.power"),
+        ("sources.twice.power", "sources.twice.power"),
+        ("regions.fin.box", "regions.fin.box"),
+        ("patches.pad.rectangle.max.z", "patches.0.rectangle.max.1"),
+        ("patches.pad.rectangle.max.y", "patches.0.rectangle.max.y"),  # normal to it
+        ("layers.layer 1.plane.rectangle.max.y", "layers.0.plane.rectangle.max.1"),
+        ("material.conductivity.y", "material.conductivity.1"),
+        ("material.table.values.y", "material.table.values.y"),
+        ("x.y.z", "x.y.z"),
+    ],
+)
+def test_names_and_axes_stand_for_numbers(path, numbers):
+    assert ".".join(numbered(path.split("."), DOCUMENT)) == numbers
+
+
+def test_a_name_of_two_entries_is_refused_with_their_numbers():
+    mistake = Override(("sources", "twice", "power"), 1.0).apply(copy.deepcopy(DOCUMENT))
+    assert mistake.message.endswith("2 entries of sources have this name: write one of the numbers 2 and 3")
+    mistake = Override(("regions", "sinc", "material"), 1.0).apply(copy.deepcopy(DOCUMENT))
+    assert mistake.message.endswith('the names in regions are "sink", "x", "2"; did you mean "sink"?')

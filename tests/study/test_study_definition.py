@@ -9,6 +9,8 @@ from heatsim.cli import main
 from heatsim.errors import ScenarioError
 from heatsim.scenario import load
 from heatsim.study.definition import read
+from heatsim.study.responses import parameters_of
+from heatsim.study.results import column_units
 
 
 def refused(at: Path, study: str, *overrides: str) -> list[str]:
@@ -183,3 +185,50 @@ def test_run_and_study_point_at_each_other(tmp_path: Path, capsys: pytest.Captur
     assert main(["study", str(plain)]) == 2
     assert "study: missing; write a table [study] with its method and parameters" in capsys.readouterr().err
     assert not (Path("outputs") / "plain").exists()
+
+
+BASE_OF_PARTS = (
+    study_text.BASE.replace("[material]", "[materials.steel]").replace("[domain]", '[domain]\nmaterial = "steel"')
+    + """
+[[regions]]
+name = "hot spot"
+material = "steel"
+box = { min = [0.0, 0.0, 0.0], max = [0.01, 0.02, 0.01] }
+[[sources]]
+name = "heater"
+region = "hot spot"
+power = 3.0
+"""
+)
+
+
+def test_keys_name_parts_and_axes(tmp_path: Path) -> None:
+    """As `--set` does; the columns of the results have the keys as they are written."""
+    keys = "sources.heater.power = [1.0, 2.0]", "regions.'hot spot'.box.max.x = ['15 mm', '20 mm']"
+    path = study_text.write(tmp_path, parameters(*keys), BASE_OF_PARTS)
+    definition, _ = read(path, ["probes.middle.point.y=0.005"])
+    last = definition.scenario(4)
+    assert last.sources[0].power == 2.0
+    assert last.regions[0].box.max[0] == 0.02
+    assert last.probes[0].point[1] == 0.005
+    width = "regions.'hot spot'.box.max.x"
+    assert list(definition.table.keys) == ["sources.heater.power", width]
+    units = column_units(definition)
+    assert (units["sources.heater.power"], units[width]) == ("W", "m")
+    assert [each.short for each in parameters_of(definition, [])] == ["heater.power", "hot spot.box.max.x"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "overrides", "told"),
+    [
+        (["sources.cooler.power = [1.0]"], [], 'got sources.cooler.power; the names in sources are "heater"'),
+        (["sources.heater.power = [1.0]", '"sources.0.power" = [2.0]'], [], "which is sources.heater.power"),
+        (["sources.heater.power = [1.0]"], ["sources.0.power=2"], "leave out one of them"),
+        (["sources.heater.power = [1.0, 'x']"], [], 'run 2 (sources.heater.power = "x"): sources.0.power: got "x"'),
+    ],
+)
+def test_names_are_refused_where_numbers_are(tmp_path: Path, lines: list[str], overrides: list[str], told: str) -> None:
+    path = study_text.write(tmp_path, parameters(*lines), BASE_OF_PARTS)
+    with pytest.raises(ScenarioError) as caught:
+        read(path, overrides)
+    assert told in str(caught.value)

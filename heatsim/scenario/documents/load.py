@@ -57,7 +57,9 @@ def read_with_overrides(file: Path, overrides: Sequence[str]) -> tuple[dict[str,
     """
     document = read_document(file)
     settings, mistakes = read_overrides(overrides)
-    mistakes += [mistake for setting in settings if (mistake := setting.apply(document))]
+    for number, setting in enumerate(settings):
+        settings[number] = setting.numbered(document)
+        mistakes += filter(None, [setting.apply(document)])
     _check_depth(document, file)
     return document, settings, mistakes
 

@@ -1,37 +1,40 @@
 """Overrides from the command line, ``key.path=value``, and their effect on a TOML document."""
 
-import re
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heatsim.errors import Mistake
+from heatsim.scenario.documents.key_paths import INDEX, KEY, QUOTES, numbered, parts_of, which_entry
 from heatsim.scenario.messages import show, show_key
 
-# Names of materials of the library have a colon and parentheses.
-PART = re.compile(r"""[A-Za-z0-9_:()-]+|"[^"\\]*"|'[^']*'""")
-KEY = re.compile(rf"""\s*(?:{PART.pattern})\s*(?:\.\s*(?:{PART.pattern})\s*)*""")
-INDEX = re.compile(r"\d{1,6}")
-_QUOTES = ("'", '"')
-EXAMPLE = "write key.path=value, for example --set time.end=10 or --set probes.0.point=[0,0,0]"
+EXAMPLE = "write key.path=value, for example --set time.end=10 or --set probes.centre.point=[0,0,0]"
 
 
 @dataclass(frozen=True)
 class Override:
-    """A value and the path of its key; a number in a path counts the entries of a list from 0."""
+    """A value and the path of its key. Entries of lists have their name, or their number from 0."""
 
     parts: tuple[str, ...]
     value: object
 
+    def numbered(self, document: Mapping[str, Any]) -> "Override":
+        """The same with numbers for names of entries of a document."""
+        return replace(self, parts=numbered(self.parts, document))
+
     def apply(self, document: dict[str, Any]) -> Mistake | None:
         """Set the value, and create missing tables; return a mistake if the document cannot have the key."""
+        return self.numbered(document)._apply(document)
+
+    def _apply(self, document: dict[str, Any]) -> Mistake | None:
+        """As :meth:`apply`, with numbers for names."""
         place: Any = document
         for depth, part in enumerate(self.parts):
             last = depth == len(self.parts) - 1
             if isinstance(place, list):
                 if not INDEX.fullmatch(part) or int(part) > len(place):
-                    reason = _which_entry(place, self.parts[:depth], part)
+                    reason = which_entry(place, self.parts[:depth], part)
                     return Mistake("--set", f"got {show_key(self.parts)}; {reason}")
                 index = int(part)
                 if index == len(place):
@@ -77,21 +80,11 @@ def read_overrides(texts: Sequence[str]) -> tuple[list[Override], list[Mistake]]
         key = KEY.match(text)
         if key is not None and text[key.end() :].startswith("="):
             overrides.append(Override(parts_of(key[0]), _read_value(text[key.end() + 1 :].strip())))
-        elif text[:1] in _QUOTES and text[-1:] == text[:1]:
+        elif text[:1] in QUOTES and text[-1:] == text[:1]:
             mistakes.append(Mistake("--set", f"got {show(text)}; leave out the quotes around it: {text[1:-1]}"))
         else:
             mistakes.append(Mistake("--set", f"got {show(text)}; {EXAMPLE}"))
     return overrides, mistakes
-
-
-def parts_of(path: str) -> tuple[str, ...]:
-    """The parts of a dotted key, without their quotes."""
-    return tuple(_unquoted(part[0]) for part in PART.finditer(path))
-
-
-def _unquoted(part: str) -> str:
-    """A part of a key without quotes."""
-    return part[1:-1] if part[0] in _QUOTES else part
 
 
 def _read_value(text: str) -> object:
@@ -101,15 +94,3 @@ def _read_value(text: str) -> object:
     except (ValueError, RecursionError):
         return text
     return document["value"] if document.keys() == {"value"} else text
-
-
-def _which_entry(entries: Sequence[Any], at: Sequence[str], part: str) -> str:
-    """What to write instead of ``part`` for an entry of the list at a path."""
-    named = [number for number, entry in enumerate(entries) if isinstance(entry, dict) and entry.get("name") == part]
-    if len(named) == 1:
-        return f"entries of a list have numbers: write {show_key([*at, named[0]])}"
-    if not entries:
-        return f"{show_key(at)} is an empty list: write 0 to add an entry"
-    count = len(entries)
-    has = "1 entry: write 0" if count == 1 else f"{count} entries: write a number from 0 to {count - 1}"
-    return f"{show_key(at)} has {has}, or {count} to add an entry"

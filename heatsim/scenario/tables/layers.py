@@ -102,7 +102,7 @@ class Layer(BaseModel):
         return value
 
 
-Layers = Annotated[tuple[Layer, ...], default_names("layer")]
+Layers = Annotated[tuple[Layer, ...], default_names("layers")]
 
 
 def side_of(cells: NDArray[np.bool_], below: NDArray[np.bool_], above: NDArray[np.bool_]) -> int:

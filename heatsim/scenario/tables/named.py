@@ -33,8 +33,12 @@ class Named(Mapping[str, Value]):
         return len(self.items_in_order)
 
 
-def default_names(noun: str) -> BeforeValidator:
-    """Names tables without a name "patch 1", "patch 2", … by their numbers in the list."""
+DEFAULT_NOUNS = {"patches": "patch", "layers": "layer", "sources": "source"}
+
+
+def default_names(key: str) -> BeforeValidator:
+    """Names tables without a name, of a list such as `patches`, "patch 1", "patch 2", … by their numbers in it."""
+    noun = DEFAULT_NOUNS[key]
 
     def name(tables: object) -> object:
         if not isinstance(tables, list | tuple):

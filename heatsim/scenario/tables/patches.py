@@ -119,7 +119,7 @@ class Patch(BaseModel):
         return name
 
 
-Patches = Annotated[tuple[Annotated[Patch, gather_condition(OWN_KEYS)], ...], default_names("patch")]
+Patches = Annotated[tuple[Annotated[Patch, gather_condition(OWN_KEYS)], ...], default_names("patches")]
 
 
 def off_face(point: Pair, face: str, grid: Grid) -> list[tuple[int, str]]:

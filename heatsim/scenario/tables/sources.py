@@ -257,4 +257,4 @@ class Source(Shaped):
             yield from (factor for factor, _ in self.power_density.products() or ())
 
 
-Sources = Annotated[tuple[Source, ...], default_names("source")]
+Sources = Annotated[tuple[Source, ...], default_names("sources")]

@@ -13,7 +13,8 @@ from heatsim.physics.geometry.regions import Parts, are_painted, paint, region_m
 from heatsim.render.geometry.parts import Geometry, Rectangle3D, ShownBeam, ShownBorder, ShownProbe, ShownSource
 from heatsim.report.page import GEOMETRY
 from heatsim.run.in_words import channel_in_words, condition_in_words, contact_in_words, density_in_words
-from heatsim.scenario import Face, Scenario, face_axes, load
+from heatsim.scenario import Face, Region, Scenario, face_axes, load
+from heatsim.scenario.documents.copies import base_of
 from heatsim.scenario.tables.materials import VOID
 from heatsim.storage import folder as run_folder
 from heatsim.storage import manifest
@@ -32,13 +33,14 @@ def geometry_of(scenario: Scenario) -> Geometry:
     shape = scenario.grid.shape
     parts = paint(scenario) if are_painted(scenario) else None
     labels = np.zeros(shape, dtype=np.uint8) if parts is None else parts.material
+    regions, numbers = _named(scenario)
     return Geometry(
         scenario.title,
         scenario.grid,
         [name for name, _ in scenario.palette],
         labels,
-        [f"{region.name} ({', '.join(region.materials)})" for region in scenario.regions],
-        np.zeros(shape, dtype=np.uint8) if parts is None else parts.owner,
+        regions,
+        np.zeros(shape, dtype=np.uint8) if parts is None else numbers[parts.owner],
         list(_sources(scenario, parts)),
         list(_contacts(scenario, labels, parts)),
         list(_surfaces(scenario, labels, parts)),
@@ -81,6 +83,18 @@ def draw_geometry(folder: Path, in_space: bool = True) -> list[Path]:
         return []
     draw(folder / _PICTURE, geometry_of(scenario), in_space and min(scenario.grid.cells) > 1)
     return [folder / _PICTURE]
+
+
+def _named(scenario: Scenario) -> tuple[list[str], NDArray[np.uint8]]:
+    """The texts of the regions, one for all copies of a region, and for each owner of cells the number of its text."""
+    copies: dict[str, list[Region]] = {}
+    for region in scenario.regions:
+        copies.setdefault(base_of(region.name), []).append(region)
+    names = [f"{base} ×{len(of)}" if len(of) > 1 else of[0].name for base, of in copies.items()]
+    materials = [", ".join(of[0].materials) for of in copies.values()]
+    numbers = [1 + list(copies).index(base_of(region.name)) for region in scenario.regions]
+    texts = [f"{name} ({of})" for name, of in zip(names, materials, strict=True)]
+    return texts, np.array([0, *numbers], dtype=np.uint8)
 
 
 def _sources(scenario: Scenario, parts: Parts | None) -> Iterator[ShownSource]:

@@ -1,7 +1,9 @@
 """The lines of a plan about the model: materials, regions, surfaces, conditions, sources, probes."""
 
+import re
 from collections.abc import Iterator, Sequence
-from itertools import count
+from functools import partial
+from itertools import count, groupby
 from math import isinf
 
 import numpy as np
@@ -35,13 +37,14 @@ from heatsim.scenario.tables.couplings import Coupling
 
 _MOST_CELLS_TO_PAINT = 1 << 26  # for the lines about the model only
 _ABSORBED = 0.99  # of the power of a beam; if the body absorbs less, the plan says so
+_COPY = re.compile(r"(?<=\w)\[(\d+)\]")  # the number of a copy in a name
 _LAID = 1.0 - 1e-6  # fraction of a layer's area; if less is on cells, some of the layer lies over void
 
 
 def describe_model(problem: HeatProblem) -> list[str]:
     """One line for each thing that the scenario describes."""
     scenario = problem.scenario
-    return [
+    lines = [
         *_cells(scenario),
         *_initial(scenario),
         *_materials(problem),
@@ -56,6 +59,18 @@ def describe_model(problem: HeatProblem) -> list[str]:
         *(f"probe        {probe.name}: {_probe(probe, scenario)}" for probe in scenario.probes),
         *(f"coupling     {coupling.name}: {_coupling(coupling)}" for coupling in scenario.couplings),
     ]
+    return list(_together(lines))
+
+
+def _together(lines: Sequence[str]) -> Iterator[str]:
+    """The lines with one for all copies of a part that read the same except for the numbers of the copies."""
+    for text, alike in groupby(lines, partial(_COPY.sub, "[…]")):
+        several = list(alike)
+        first, last = (_COPY.search(several[end]) for end in (0, -1))
+        if len(several) == 1 or first is None or last is None:
+            yield from several
+        else:
+            yield text.replace("[…]", f"[{first[1]}…{last[1]}]", 1)
 
 
 def describe_for_report(problem: HeatProblem) -> list[str]:

@@ -17,6 +17,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.run.error.refinement import refuse_accuracy
 from heatsim.scenario import Scenario, parse
+from heatsim.scenario.documents.copies import with_copies
 from heatsim.scenario.documents.key_paths import numbered, parts_of, path_of
 from heatsim.scenario.documents.load import read_with_overrides
 from heatsim.scenario.documents.overrides import Override
@@ -149,9 +150,9 @@ class Definition:
     def _entries(self, key: str) -> list[dict[str, Any]]:
         """The entries of a list of tables in the file, and in all runs if their keys vary."""
         documents = [self.document]
-        if self._vary(key):
+        if self._vary(key) or (self._vary("regions") and with_copies(self.document).origins):
             documents = [self.document_of(number) for number in self.numbers]
-        return [table for document in documents for table in document.get(key, [])]
+        return [table for document in documents for table in with_copies(document).document.get(key, [])]
 
     def _vary(self, key: str) -> bool:
         """Whether something in a table of the scenario differs between runs."""

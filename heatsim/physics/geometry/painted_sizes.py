@@ -8,6 +8,7 @@ from heatsim.grid import AXES, Grid
 from heatsim.physics.geometry.shapes import OTHER_UNIT, Solid, cells_between, is_of_other_unit
 from heatsim.physics.geometry.stl import Surface
 from heatsim.scenario import Scenario, Stl
+from heatsim.scenario.documents.copies import base_of
 
 MOST_OFF = 0.1  # of the drawn size; the user is warned about larger differences
 _ROUNDING = 1e-9
@@ -99,16 +100,18 @@ def _overlap(solid: Solid, grid: Grid, axis: int) -> float:
 
 def thickness_hints(scenario: Scenario) -> list[str]:
     """A warning about regions whose cells are more than 10 % thicker or thinner than drawn."""
-    off = [size for size in painted_sizes(scenario, files=False) if abs(size.part_off(size.worst)) > MOST_OFF]
-    if not off:
+    every = [size for size in painted_sizes(scenario, files=False) if abs(size.part_off(size.worst)) > MOST_OFF]
+    if not every:
         return []
+    off = list({base_of(size.region): size for size in reversed(every)}.values())[::-1]  # of copies the first
     named = [
         f'"{size.region}" is {1e3 * size.painted[axis]:.4g} mm along {AXES[axis]} instead of '
         f"{1e3 * size.drawn[axis]:.4g} mm ({minus(f'{100.0 * size.part_off(axis):+.0f}')} %)"
         for size in off[:_MOST_NAMED]
         for axis in (size.worst,)
     ]
-    more = f", and {len(off) - _MOST_NAMED} more regions" if len(off) > _MOST_NAMED else ""
+    left = len(every) - min(len(off), _MOST_NAMED)
+    more = f", and {counted(left, 'more region')}" if left else ""
     return [
         f"regions: cells are painted whole: {', '.join(named)}{more}; choose domain.cells so that borders of regions "
         "lie between cells, or use [[layers]] or [[contacts]] for what is thinner than a cell"

@@ -19,7 +19,9 @@ INDEX = re.compile(r"\d{1,6}")
 QUOTES = ("'", '"')
 _MOST_NAMES = 8
 # Keys whose lists of three entries belong to x, y and z; those of a rectangle to the two axes in its plane.
-_VECTORS = frozenset({"size", "cells", "origin", "min", "max", "centre", "from", "to", "point", "translate", "step"})
+_VECTORS = frozenset(
+    {"size", "cells", "origin", "min", "max", "centre", "from", "to", "point", "translate", "count", "step"}
+)
 _VECTORS_OF_MATERIALS = frozenset({"conductivity"})
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.errors import Mistake, ScenarioError
+from heatsim.scenario.documents.copies import with_copies
 from heatsim.scenario.documents.overrides import Override, read_overrides
 from heatsim.scenario.documents.syntax import describe_error
 from heatsim.scenario.files import is_utf_16, reading_once
@@ -77,9 +78,11 @@ def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
 def _parse(document: Mapping[str, Any], file: Path) -> Scenario:
     """As :func:`parse`."""
     title = "".join("_" if has_control_characters(character) else character for character in file.stem)
+    copies = with_copies(document)
+    document = copies.document
     scenario, mistakes = read_model(Scenario, {"title": title, **document}, CHECKS, file.parent, complete)
-    if scenario is None:
-        raise ScenarioError(file, mistakes)
+    if scenario is None or copies.mistakes:
+        raise ScenarioError(file, [*copies.mistakes, *copies.in_file(mistakes)])
     scenario._path = file
     scenario._hints = (*hints(document, file.parent, scenario), *material_hints(scenario), *idle_keys(scenario))
     return scenario

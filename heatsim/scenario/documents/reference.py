@@ -30,6 +30,7 @@ from heatsim.scenario.tables.output import Output
 from heatsim.scenario.tables.patches import Patch, Rectangle
 from heatsim.scenario.tables.probes import DewPoint, Line, Probe
 from heatsim.scenario.tables.regions import Box, Cylinder, Region, Sphere, Stl
+from heatsim.scenario.tables.repeat import Repeat
 from heatsim.scenario.tables.solver import Solver
 from heatsim.scenario.tables.sources import Beam, Source
 from heatsim.scenario.tables.surfaces import RegionSurface
@@ -56,6 +57,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("cylinder", Cylinder),
     ("stl", Stl),
     ("labels", Labels),
+    ("repeat", Repeat),
     ("[[contacts]]", Contact),
     ("gap", Gap),
     ("[[layers]]", Layer),

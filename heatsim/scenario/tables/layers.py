@@ -13,6 +13,7 @@ from heatsim.scenario.tables.fields import STRICT, Coordinate, Form, Length, Pai
 from heatsim.scenario.tables.materials import NamesMaterial, read_material_name
 from heatsim.scenario.tables.named import default_names
 from heatsim.scenario.tables.patches import Rectangle, face_axes
+from heatsim.scenario.tables.repeat import Repeat
 from heatsim.scenario.values import units
 
 # How far a plane may lie from the faces of cells, as a fraction of a cell: rounding of decimals is less.
@@ -89,6 +90,12 @@ class Layer(BaseModel):
     plane: Plane = Field(
         examples=['plane = { axis = "z", at = 0.0016, rectangle = { min = [0.01, 0.01], max = [0.02, 0.03] } }'],
         description="Where it lies",
+    )
+
+    repeat: Repeat | None = Field(
+        default=None,
+        examples=["repeat = { count = [10, 4, 1], step = [1e-3, 1e-3, 0.0] }"],
+        description="Equal copies at equal distances, named `name[0]`, `name[1]`, …",
     )
 
     @field_validator("thickness", mode="before")

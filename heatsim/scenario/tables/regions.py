@@ -24,6 +24,7 @@ from heatsim.scenario.messages import fault, missing_key, refuse, show, validate
 from heatsim.scenario.tables.fields import STRICT, Enlargement, Flag, Form, Kelvin, Length, Point, Text, Vector
 from heatsim.scenario.tables.labels import Labels
 from heatsim.scenario.tables.materials import VOID, MaterialName
+from heatsim.scenario.tables.repeat import Repeat
 from heatsim.scenario.values.quantities import SMALLEST
 
 MAX_REGIONS = 255
@@ -131,6 +132,12 @@ class Shaped(BaseModel):
         default=None,
         examples=['stl = "part.stl"'],
         description="Inside of an STL surface; a file name alone is short for `{ file = … }`",
+    )
+
+    repeat: Repeat | None = Field(
+        default=None,
+        examples=["repeat = { count = [10, 4, 1], step = [1e-3, 1e-3, 0.0] }"],
+        description="Equal copies at equal distances, named `name[0]`, `name[1]`, … along x, then y, then z",
     )
 
     _turned: Box | Cylinder | None = PrivateAttr(default=None)

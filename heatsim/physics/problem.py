@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.errors import ScenarioError
 from heatsim.grid import Grid
 from heatsim.parallel.slab import Slab
 from heatsim.physics.cells.cell_types import CellTypes
@@ -43,6 +44,7 @@ from heatsim.physics.time import timelines
 from heatsim.physics.time.stage_times import StageTimes
 from heatsim.physics.time.time_steps import Timeline
 from heatsim.scenario import Scenario
+from heatsim.scenario.documents.copies import in_file
 
 Array = NDArray[np.float64]
 
@@ -106,6 +108,16 @@ class HeatProblem:
             ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps; regions
                 that cannot be painted.
         """
+        try:
+            return cls._derived(scenario, held, like)
+        except ScenarioError as error:
+            if not scenario.origins:
+                raise
+            raise ScenarioError(error.path, in_file(error.mistakes, scenario.origins)) from None
+
+    @classmethod
+    def _derived(cls, scenario: Scenario, held: PaintedPlanes, like: "HeatProblem | None") -> "HeatProblem":
+        """As :meth:`from_scenario`; mistakes have the numbers of copies."""
         painted, stability = body_of(scenario, held, like)
         reached = 0.0, inf
         if painted.boundary.laws_rise or painted.boundary.ends_of_laws:

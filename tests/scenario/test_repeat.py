@@ -151,6 +151,15 @@ def test_mistakes_have_the_keys_of_the_file_once(changes: dict[str, Any], mistak
         assert any(mistake in text for text in told), told
 
 
+def test_copies_that_cannot_be_painted_are_told_once_at_the_key_of_the_file() -> None:
+    far = read({"regions.0.repeat": {"count": [3, 5, 1], "step": [0.01, 0.01, 0.0]}})
+    with pytest.raises(ScenarioError) as caught:
+        HeatProblem.from_scenario(far)
+    (mistake,) = caught.value.mistakes
+    assert mistake.key == "regions.0.cylinder"
+    assert mistake.message.startswith('"via[6]" reaches from')
+
+
 def test_studies_vary_what_is_repeated_and_have_its_probes() -> None:
     tables = tomllib.loads(SHORT)
     tables["study"] = {"method": "grid", "parameters": {"regions.via.repeat.count.x": [1, 2]}}

@@ -43,21 +43,28 @@ class Copies:
     origins: dict[str, list[int]] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
 
-    def in_file(self, mistakes: Sequence[Mistake]) -> list[Mistake]:
-        """Mistakes with the keys of the file; of those that several copies have, that of the first."""
-        first: dict[str, str] = {}
-        found = []
-        for mistake in mistakes:
-            key = self._key_in_file(mistake.key)
-            if first.setdefault(key, mistake.key) == mistake.key:
-                found.append(Mistake(key, mistake.message))
-        return found
 
-    def _key_in_file(self, key: str) -> str:
-        top, *rest = split_key(key) or [""]
-        if top not in self.origins or not rest or not rest[0].isdecimal():
-            return key
-        return show_key([top, self.origins[top][int(rest[0])], *rest[1:]])
+def in_file(mistakes: Sequence[Mistake], origins: Mapping[str, Sequence[int]]) -> list[Mistake]:
+    """Mistakes with the keys of the file; of those that several copies have, that of the first.
+
+    Args:
+        mistakes: with the numbers of entries in the document with all copies.
+        origins: see :class:`Copies`.
+    """
+    first: dict[str, str] = {}
+    found = []
+    for mistake in mistakes:
+        key = _key_in_file(mistake.key, origins)
+        if first.setdefault(key, mistake.key) == mistake.key:
+            found.append(Mistake(key, mistake.message))
+    return found
+
+
+def _key_in_file(key: str, origins: Mapping[str, Sequence[int]]) -> str:
+    top, *rest = split_key(key) or [""]
+    if top not in origins or not rest or not rest[0].isdecimal():
+        return key
+    return show_key([top, origins[top][int(rest[0])], *rest[1:]])
 
 
 def with_copies(document: Table) -> Copies:

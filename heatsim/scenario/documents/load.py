@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.scenario.documents.copies import with_copies
+from heatsim.scenario.documents.copies import in_file, with_copies
 from heatsim.scenario.documents.overrides import Override, read_overrides
 from heatsim.scenario.documents.syntax import describe_error
 from heatsim.scenario.files import is_utf_16, reading_once
@@ -82,8 +82,8 @@ def _parse(document: Mapping[str, Any], file: Path) -> Scenario:
     document = copies.document
     scenario, mistakes = read_model(Scenario, {"title": title, **document}, CHECKS, file.parent, complete)
     if scenario is None or copies.mistakes:
-        raise ScenarioError(file, [*copies.mistakes, *copies.in_file(mistakes)])
-    scenario._path = file
+        raise ScenarioError(file, [*copies.mistakes, *in_file(mistakes, copies.origins)])
+    scenario._path, scenario._origins = file, copies.origins
     scenario._hints = (*hints(document, file.parent, scenario), *material_hints(scenario), *idle_keys(scenario))
     return scenario
 

@@ -170,6 +170,7 @@ class Scenario(BaseModel):
     )
     _path: Path = PrivateAttr(default_factory=Path)
     _hints: tuple[str, ...] = PrivateAttr(default=())
+    _origins: Mapping[str, Sequence[int]] = PrivateAttr(default_factory=dict)
     _automatic: AutomaticCells | None = PrivateAttr(default=None)
 
     @property
@@ -181,6 +182,11 @@ class Scenario(BaseModel):
     def hints(self) -> tuple[str, ...]:
         """Warnings about values that are allowed, but are probably not what was meant."""
         return self._hints
+
+    @property
+    def origins(self) -> Mapping[str, Sequence[int]]:
+        """By the key of a list of tables with copies, the number in the file of each of its entries."""
+        return self._origins
 
     @property
     def grid(self) -> Grid:

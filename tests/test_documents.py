@@ -34,9 +34,10 @@ PHYSICS, RESULTS, STUDIES = PACKAGE / "physics/README.md", PACKAGE / "storage/RE
 VERIFICATION, REDUCTIONS = PACKAGE / "verification/README.md", PACKAGE / "kernels/reductions/README.md"
 PRIMERS, RANKS = PACKAGE / "kernels/primers/README.md", PACKAGE / "parallel/README.md"
 ERRORS = PACKAGE / "converge/README.md"
+GUIDES = (PACKAGE / "guides/electronics.md",)  # tests/test_guides.py runs their commands
 DOCUMENTS = (
     *(README, EXAMPLES, CODE, KERNEL, MEASUREMENTS, PHYSICS, RESULTS, STUDIES, VERIFICATION, REDUCTIONS, PRIMERS),
-    *(PAGE, RANKS, ERRORS, PACKAGE / "CHANGELOG.md"),
+    *(PAGE, RANKS, ERRORS, PACKAGE / "CHANGELOG.md", *GUIDES),
 )
 # The page on kernels has a row and a paragraph for each rung of the ladder.
 # Cells that take less time to plan.
@@ -48,7 +49,7 @@ FILE_NAME = re.compile(r"`((?:[\w-]+/)*[\w-]+\.(?:py|cu|cuh|toml))`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # Folders that a page's file names may leave out, and file names of runs and of users.
 NAMED_FROM = ("", "heatsim", "tests", "scenarios", "heatsim/verification/cases")
-NOT_HERE = {"scenario.toml"}
+NOT_HERE = {"scenario.toml", "board.toml"}
 
 
 @cache
@@ -78,7 +79,8 @@ def commands_of(page: Path) -> Iterator[list[str]]:
                 yield shlex.split(step.removeprefix(start), comments=True)
 
 
-COMMANDS = list({tuple(arguments): arguments for page in DOCUMENTS for arguments in commands_of(page)}.values())
+ONE_BY_ONE = [page for page in DOCUMENTS if page not in GUIDES]
+COMMANDS = list({tuple(arguments): arguments for page in ONE_BY_ONE for arguments in commands_of(page)}.values())
 
 # What `run` and `plan` do with a scenario, once each.
 PLANNED = list(
@@ -203,7 +205,7 @@ def test_readme_has_the_scenario_of_the_first_command_in_twelve_lines() -> None:
 
 @pytest.mark.parametrize(
     "tables",
-    [block for page in DOCUMENTS for block in blocks(page, "toml") if "\n[" in f"\n{block}"],
+    [block for page in ONE_BY_ONE for block in blocks(page, "toml") if "\n[" in f"\n{block}"],
     ids=lambda block: next(line for line in block.splitlines() if line.startswith("[")),
 )
 def test_tables_can_stand_in_a_scenario(tables: str, tmp_path: Path) -> None:

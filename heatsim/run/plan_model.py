@@ -32,6 +32,7 @@ from heatsim.run.in_words import (
     surface_in_words,
 )
 from heatsim.scenario import TOWARDS_VOID, VOID, Probe, Region, Scenario
+from heatsim.scenario.documents.copies import base_of
 from heatsim.scenario.messages import show
 from heatsim.scenario.tables.couplings import Coupling
 
@@ -179,7 +180,7 @@ def _hints(found: Sequence[PaintedSize]) -> Iterator[str]:
                 "domain.cells so that its borders lie between cells"
             )
     for axis in range(3):
-        thin = [size.region for size in found if axis in size.thin_axes]
+        thin = list(dict.fromkeys(base_of(size.region) for size in found if axis in size.thin_axes))
         if thin:
             yield (
                 f"hint         1 cell along {AXES[axis]}: {', '.join(thin)}; use 2 or more to see differences across"

@@ -99,7 +99,7 @@ def observed(state: RunState) -> dict[str, Any]:
             surface = SurfaceCells(state.part, probe.surface, probe.region, field.team)
             edges = SurfaceEdges(state.part, surface, probe.region, field.team)
             own = edges.of(field.points(*edges.own_places).own_temperatures(), state.step)
-            of_edges = edges.mean(field.joined(edges.order, own, edges.shape)) if edges.count else own[:, 0]
+            of_edges = edges.mean(field.joined(edges.order, own, edges.shape)) if edges.count else own
             numbers[f"edges of {probe.name}"] = np.column_stack((of_edges, edges.points, edges.cells))
     points = Interpolation(problem, [point for probe in scenario.probes for point in probe.points])
     numbers["points"] = points.of(field.points(*points.cells).temperatures()[None], [state.step])

@@ -1,48 +1,52 @@
-"""The weights of cells behind a concave edge or corner in its temperature, for any Biot number h·d/(2k).
+"""What the cells around an edge or corner add to its temperature: a local problem, solved on finer cells.
 
-Behind a concave edge temperatures are no polynomials, neither between the centres of cells nor in what a grid makes of
-them. So a small problem of the same kind is solved on the grid and on one that is fine at the edge: a few cells on each
-side with their conductivities, the films at the edge, and a temperature beyond its end on one side after the other. The
-weights of the cells are those that give the temperatures of the fine grid at the edge.
+Near edges temperatures are no polynomials: neither at a concave edge, nor where a thin layer turns around it. So a
+block of cells around the edge is solved once more on finer cells. It takes from the run:
 
-In the formula T_e = Σ w_i·T_i' of :mod:`heatsim.physics.readings.surface_edges` the cells beside the edge get
+- r_i, the heat that cell i gets from what is not in the block: storage, sources, other surfaces, cells beyond. It is
+  what the links between the block's cells and the films at the edge leave of the balance of its temperature T_i.
+- Beyond the ends of the block, and beyond its other surfaces, there is a temperature behind a resistance: that which
+  brings r_i into cell i. A cell without such an end gets r_i evenly in its volume.
 
-    T_e = Σ w_i·T_i' + Σ c_i·(T_i − L_i)
+The temperature at the edge that two fine grids give (Richardson's extrapolation, order 2) is linear in T_i and in the
+ambient temperatures. Less the mean T_e' of :mod:`heatsim.physics.readings.surface_edges`, which is linear too:
 
-where L_i continues the temperature of the cell behind the edge, d, to that cell: L = T∞ + Π (1 − 2·s)·(T_d − T∞), with
-the axes on which they lie apart; 1 + (width of i)/(width of d) stands for 2 between cells of different widths. So
-fields T∞ + Π (1 + κ·x), for which the first sum is exact, keep their value. s = β/(1 + β) with β = h·d/(2k) is the
-part of T_d − T∞ that is lost in half a cell. c(s) is interpolated.
+    T_e − T_e' = Σ c_i·(T_i − T_d) + Σ D_a·(T_s − T)_a       d: the cell behind the edge; a: the axes across surfaces
+
+c and D depend on conductivities, widths and s = β/(1 + β) with β = h·d/(2k): the part of T_d − T∞ that is lost in half
+a cell. They are found for some values of s and interpolated. Products T∞ + Π (1 + κ·x) in one material solve all grids
+exactly, so they keep T_e' for these s; between them D gets what keeps it.
 """
 
+from collections.abc import Sequence
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
-CELLS = {2: 6, 3: 3}  # on each side of an edge, of a corner
-_NODES = np.clip(np.linspace(0.0, 1.0, 9), 0.02, 0.98)  # of s
-# Cells of the fine grid within the first cell on each side, which grow with this power. The others stay as they are, so
-# that the fine grid has no smaller errors elsewhere.
-_PARTS, _POWER = {2: 4, 3: 3}, 3
-_FIRST = 0.02  # the width of the first of them, in widths of the smallest cell at the edge
-# The wall between a low end and what is at 1, in lengths of the problem: c is then nearly that of larger problems.
-_BEYOND = 0.5
-# Where films are weak, T_i − L_i is small and what is left comes from errors elsewhere: c comes from least squares that
-# also keep c·(this part of T_e − T∞) small.
-_DAMPING = 0.1
+CELLS = 8  # of a block on each side of the edge: most walls fit
+# Of s: close where s is small, because thin plates with weak films then have their temperature from far away.
+_NODES = np.clip(np.linspace(0.0, 1.0, 33) ** 2, 1e-4, 0.98)
+# Cells at the edge, at surfaces and at borders between materials, nearer to the edge than this, are divided into that
+# number of parts and twice as many from each such side on, by x = t·(a + (1 − a)·t); others into 1 and 2.
+_NEAR, _PARTS, _LINEAR = 4, {2: 4, 3: 2}, {2: 0.1, 3: 0.3}
+_BEYOND = 0.5  # the wall beyond the ends of a block, in lengths of the block
+_SOLVED = 1e-6  # the remaining part of the residual
+_MOST_STEPS = 5000
 
 
 class Pattern(NamedTuple):
-    """The conductivities of the cells around an edge or a corner, relative to one of them.
+    """The cells around an edge or a corner: n = 2·CELLS along each axis; the edge lies in the middle.
 
     Attributes:
-        conductivities: along each axis, float64, shape (axes, n, …, n) with n = 2·CELLS; 0 for void. The edge lies in
-            the middle, in front of the first half along each axis.
+        conductivities: along each axis, relative to that of the cell behind the edge along the first one; float64,
+            shape (axes, n, …, n); 0 for void and outside. The cell behind the edge is the last of the first half along
+            each axis.
         of_planes: the widths of the cells along each axis, relative to one of them; float64, shape (axes, n).
         axes: their number.
     """
@@ -57,167 +61,300 @@ class Pattern(NamedTuple):
         return np.frombuffer(self.of_planes).reshape(self.axes, -1)
 
     @property
-    def reach(self) -> Array:
-        """The distance between the centres of the cells before and behind the edge, in half widths of the first one."""
-        first, second = self.widths[:, CELLS[self.axes] - 1 : CELLS[self.axes] + 1].T
-        return np.asarray(1.0 + second / first)
+    def along(self) -> Array:
+        """The conductivities along each axis, shape (axes, n, …, n)."""
+        return np.frombuffer(self.conductivities).reshape(self.axes, *[2 * CELLS] * self.axes)
 
 
-def corrections(pattern: Pattern, losses: Array) -> Array:
-    """The numbers c of the cells at edges or corners.
+def correction(pattern: Pattern, losses: Array, temperatures: Array, rises: Array) -> Array:
+    """T_e − T_e' in K of edges or corners.
 
     Args:
         pattern: the cells around all of them.
-        losses: s on the surfaces across each axis, shape (2 or 3, edges).
-
-    Returns:
-        The numbers c, shape (4 or 8, edges); 0 for the first cell, which lies behind the edge, and the last, void.
+        losses: s on the surfaces across each axis, shape (axes, edges).
+        temperatures: T_i − T_d in K of the cells that conduct, shape (edges, cells).
+        rises: T_s − T in K behind the surfaces across each axis, shape (axes, edges).
     """
-    steps = len(_NODES) - 1
-    node = np.clip((losses * steps).astype(np.intp), 0, steps - 1)
-    part = np.clip(losses * steps - node, 0.0, 1.0)
+    node = np.clip(np.searchsorted(_NODES, losses, "right") - 1, 0, len(_NODES) - 2)
+    part = np.clip((losses - _NODES[node]) / (_NODES[node + 1] - _NODES[node]), 0.0, 1.0)
     # Between the nodes of the simplex that contains s: from the lowest node along one axis after the other.
     order = np.argsort(-part, axis=0, kind="stable")
     bounds = np.vstack((np.ones(part.shape[1]), np.take_along_axis(part, order, axis=0), np.zeros(part.shape[1])))
-    found = np.zeros((2 ** len(losses), losses.shape[1]))
+    found = np.zeros(losses.shape[1])
     for number, shares in enumerate(bounds[:-1] - bounds[1:]):
         if number:
             node[order[number - 1], np.arange(node.shape[1])] += 1
         some = np.flatnonzero(shares)
         nodes, which = np.unique(node[:, some], axis=1, return_inverse=True)
-        if len(some):
-            of_nodes = np.stack([_at(pattern, tuple(each)) for each in nodes.T.tolist()], axis=1)
-            found[:, some] += shares[some] * of_nodes[:, which.reshape(-1)]
+        for place, each in enumerate(nodes.T.tolist()):
+            own = some[which.reshape(-1) == place]
+            of_cells, of_rises = _at(pattern, tuple(each))
+            more = temperatures[own] @ of_cells + (of_rises(losses[:, own]) * rises[:, own]).sum(axis=0)
+            found[own] += shares[own] * more
     return found
+
+
+class _OfRises(NamedTuple):
+    """D between the values of s. For products, Σ c_i·(T_i − T_d) changes with s, and D by the opposite.
+
+    Attributes:
+        at_node: D for s at the node, shape (axes,).
+        node: s there, shape (axes,).
+        products: Σ c_i·Π ρ of each set of axes, where ρ is the distance from cell d to i in half widths of d.
+    """
+
+    at_node: Array
+    node: Array
+    products: dict[tuple[int, ...], float]
+
+    def __call__(self, losses: Array) -> Array:
+        found = np.repeat(self.at_node[:, None], losses.shape[1], axis=1)
+        # T∞ + (T_d − T∞)·Π (1 − s·ρ): the term of a set of axes is −(−1)^n·Π ρ times the mean of rise_a·Π s_b.
+        for axes, value in self.products.items():
+            for a in axes:
+                others = [b for b in axes if b != a]
+                more = losses[others].prod(axis=0) - self.node[others].prod()
+                found[a] += (-1.0) ** len(axes) * value / len(axes) * more
+        return found
 
 
 @cache
-def _at(pattern: Pattern, node: tuple[int, ...]) -> Array:
-    """The numbers c for s at nodes, shape (4 or 8,)."""
-    axes, s, widths_of_grid = pattern.axes, _NODES[list(node)], pattern.widths
-    count = CELLS[axes]
-    first, cells = widths_of_grid[:, count - 1], np.array(list(product((0, 1), repeat=axes)), dtype=bool)
-    conductivities = np.frombuffer(pattern.conductivities).reshape(axes, *[2 * count] * axes)
-    at_edge = conductivities[(slice(None), *[slice(count - 1, count + 1)] * axes)].reshape(axes, -1)
-    films = s / (1.0 - s) * 2.0 * at_edge[:, 0] / first
-    conducting = np.append(1.0 / (first[:, None] / at_edge[:, :-1]).sum(axis=0), 0.0)
-
-    def solved(widths: list[Array], parts: NDArray[np.intp]) -> tuple[Array, Array]:
-        """The values of the cells at the edge, and its temperature; a cell of the grid has some parts."""
-        of_parts = conductivities
-        for axis in range(axes):
-            of_parts = np.repeat(of_parts, parts, axis=1 + axis)
-        values = _solved(widths, of_parts, films)
-        behind, beyond = (np.array([width[len(width) // 2 + step] for width in widths]) for step in (-1, 0))
-        shares = conducting / np.where(cells, beyond / behind, 1.0).prod(axis=1)
-        shares /= shares.sum()
-        beta = films * behind / (2.0 * at_edge[:, 0])
-        return values, shares @ _estimates(values, at_edge, beta)
-
-    coarse, found_on_it = solved(list(widths_of_grid), np.ones(2 * count, np.intp))
-    fine = []
-    for factor in (1, 2):
-        number = factor * _PARTS[axes]
-        parts = np.array([number, *[1] * (count - 1)])
-        fine.append(solved(_divided(widths_of_grid, number), np.concatenate((parts[::-1], parts)))[1])
-    exact = (4.0 * fine[1] - fine[0]) / 3.0
-    beyond = coarse - np.where(cells, 1.0 - pattern.reach * s, 1.0).prod(axis=1)[:, None] * coarse[0]
-    found = np.zeros(len(cells))
-    damping = _DAMPING * np.abs(exact).mean() * np.eye(len(cells) - 2)
-    missed = np.append(exact - found_on_it, np.zeros(len(damping)))
-    found[1:-1] = np.linalg.lstsq(np.vstack((beyond[1:-1].T, damping)), missed, rcond=None)[0]
-    return found
+def _at(pattern: Pattern, node: tuple[int, ...]) -> tuple[Array, _OfRises]:
+    """The numbers c of the cells that conduct, and D, for s at nodes."""
+    axes, s = pattern.axes, _NODES[list(node)]
+    behind = (CELLS - 1,) * axes
+    films = s / (1.0 - s) * 2.0 * np.array([along[behind] for along in pattern.along]) / pattern.widths[:, CELLS - 1]
+    coarse = _Balances(pattern.along, list(pattern.widths), [CELLS] * axes, films)
+    fine = [_fine(pattern, coarse, films, factor) for factor in (1, 2)]
+    of_cells, of_ambients = ((4.0 * second - first) / 3.0 for first, second in zip(*fine, strict=True))
+    mean, of_mean = coarse.mean()
+    of_cells -= mean
+    distances = [2.0 * (np.cumsum(width) - 0.5 * width) / width[CELLS - 1] for width in pattern.widths]
+    places = np.meshgrid(*[each - each[CELLS - 1] for each in distances], indexing="ij")
+    products = {
+        some: float((of_cells * np.prod([places[axis] for axis in some], axis=0)).sum())
+        for count in range(2, axes + 1)
+        for some in combinations(range(axes), count)
+    }
+    return of_cells[coarse.conducts], _OfRises((of_ambients - of_mean) / s, s, products)
 
 
-def _divided(widths: Array, number: int) -> list[Array]:
-    """The widths along each axis of a grid whose cells at the edge are divided into parts, the smallest at the edge."""
-    middle, found = widths.shape[1] // 2, list[Array]()
-    steps = np.arange(number + 1) / number
-    least = widths[:, middle - 1 : middle + 1].min() * _FIRST * number
-    for along in widths:
-        low, high = (
-            np.append(np.diff(least * (steps - steps**_POWER) + half[0] * steps**_POWER), half[1:])
-            for half in (along[middle - 1 :: -1], along[middle:])
-        )
-        found.append(np.concatenate((low[::-1], high)))
-    return found
+def _fine(pattern: Pattern, coarse: "_Balances", films: Array, factor: int) -> tuple[Array, Array]:
+    """What T_e on finer cells has of the temperatures of cells and of the ambient temperatures across each axis."""
+    parts, widths = list[NDArray[np.intp]](), list[Array]()
+    for axis, along in enumerate(pattern.widths):
+        numbers, of_axis = _divided(np.moveaxis(pattern.along, 1 + axis, 1), along, factor)
+        parts.append(numbers)
+        widths.append(of_axis)
+
+    def spread(values: Array, first: int = 0) -> Array:
+        for axis, numbers in enumerate(parts):
+            values = np.repeat(values, numbers, axis=first + axis)
+        return values
+
+    def total(values: Array) -> Array:
+        for axis, numbers in enumerate(parts):
+            values = np.add.reduceat(values, np.cumsum(numbers) - numbers, axis=axis)
+        return values
+
+    block = _Balances(spread(pattern.along, 1), widths, [int(each[:CELLS].sum()) for each in parts], films)
+    mean, of_mean = block.mean()
+    influence = block.solve(mean)
+    # T_e = Σ influence·(heat): r_i/V_i in the volumes, or (T_i + r_i/Σ ends)·end at the ends; r = A·T − films·T∞.
+    ends = np.sum(coarse.ends, axis=0)
+    at_ends = total(influence * np.sum(block.ends, axis=0))
+    for axis, (along, finer, numbers) in enumerate(zip(pattern.widths, widths, parts, strict=True)):
+        centres = np.cumsum(along) - 0.5 * along
+        offsets = np.cumsum(finer) - 0.5 * finer - np.repeat(centres, numbers)
+        others = [other for other in range(pattern.axes) if other != axis]
+        through = influence * np.sum([block.ends[other] for other in others], axis=0)
+        moments = total(through * offsets.reshape([-1 if other == axis else 1 for other in range(pattern.axes)]))
+        ended = np.any([coarse.ends[other] > 0.0 for other in others], axis=0)
+        too = coarse.ends[axis] > 0.0
+        at_ends += _of_slopes(moments, ended & ~too, ended & too, pattern.along, centres, axis)
+    in_volumes = total(influence * block.volumes) / coarse.volumes
+    of_heat = np.where(ends > 0.0, at_ends / np.where(ends > 0.0, ends, 1.0), in_volumes)
+    of_cells = np.where(ends > 0.0, at_ends, 0.0) + coarse.gained(of_heat)
+    of_ambients = [
+        (influence * own).sum() - (of_heat * of_coarse).sum()
+        for own, of_coarse in zip(block.films, coarse.films, strict=True)
+    ]
+    return of_cells, of_mean + np.array(of_ambients)
 
 
-def _estimates(values: Array, conductivities: Array, beta: Array) -> Array:
-    """T' of each cell, from the values of the cells relative to the ambient temperature, shape (4 or 8, fields).
+def _of_slopes(moments: Array, ended: Mask, bent: Mask, conductivities: Array, centres: Array, axis: int) -> Array:
+    """The parts of temperatures beyond ends in Σ moment·slope, with their slopes along an axis within one material.
 
-    Args:
-        values: of the cells.
-        conductivities: of the cells along each axis.
-        beta: h·d/(2k) with the conductivity of the first cell.
-    """
-    axes = len(beta)
-    found, void = values.copy(), 2**axes - 1
-    for cell in range(void):
-        s = beta / (beta + conductivities[:, cell] / conductivities[:, 0])
-        # Of the axes on which it lies on the side of the first cell: of one its own surface, of several their product.
-        found[cell] *= 1.0 - np.prod([s[axis] for axis in range(axes) if not cell >> (axes - 1 - axis) & 1])
-    found[void] = 0.0
-    return found
-
-
-def _solved(widths: list[Array], conductivities: Array, films: Array) -> Array:
-    """The values of the cells at the edge if one low end after the other is at 1, the others and the ambient at 0.
+    A slope is the mean of the differences to the neighbours that have such ends; where an end bends, the neighbour's.
 
     Args:
-        widths: of the cells along each axis in m; the edge lies in the middle.
+        moments: of what passes the ends across other axes.
+        ended: which cells have ends across other axes only.
+        bent: which cells have ends across this axis and others.
         conductivities: of the cells along each axis.
-        films: h on the surfaces across each axis.
-
-    Returns:
-        The values, shape (4 or 8, axes).
+        centres: of the cells along the axis.
+        axis: its number.
     """
-    axes, shape = len(widths), tuple(len(width) for width in widths)
-    void = conductivities[0] == 0.0
-    diagonal, gains, links = void.astype(np.float64), np.zeros((*shape, axes)), list[Array]()
-    areas = np.ones(shape)
-    for axis in range(axes):
-        areas = areas * widths[axis].reshape([-1 if each == axis else 1 for each in range(axes)])
-    for axis in range(axes):
-        along = widths[axis].reshape([-1, *[1] * (axes - 1)])
-        empty, total = np.moveaxis(void, axis, 0), np.moveaxis(diagonal, axis, 0)
-        area = np.moveaxis(areas, axis, 0) / along
-        half = 0.5 * along / np.where(empty, 1.0, np.moveaxis(conductivities[axis], axis, 0))
-        link = area[1:] / (half[1:] + half[:-1]) * ~(empty[1:] | empty[:-1])
-        film = area / (half + 1.0 / films[axis])
-        total[:-1] += link + film[:-1] * (empty[1:] & ~empty[:-1])
-        total[1:] += link + film[1:] * (empty[:-1] & ~empty[1:])
-        from_end = area[0] / (half[0] * (1.0 + _BEYOND * widths[axis].sum() / along[0])) * ~empty[0]
-        total[0] += from_end
-        np.moveaxis(gains[..., axis], axis, 0)[0] = from_end
-        links.append(np.moveaxis(link, 0, axis))
-    return _by_planes(diagonal, gains, links)
+    same = np.all(np.diff(conductivities, axis=1 + axis) == 0.0, axis=0)
+    ended, bent, same = (np.moveaxis(of, axis, 0) for of in (ended, bent, same))
+    moments = np.moveaxis(moments, axis, 0)
+    pairs = same & ended[1:] & ended[:-1]
+    every, count, found = moments * ended, np.zeros(moments.shape), np.zeros(moments.shape)
+    every[1:] += (moments * bent)[:-1] * (same & ended[1:])
+    every[:-1] += (moments * bent)[1:] * (same & ended[:-1])
+    count[1:] += pairs
+    count[:-1] += pairs
+    each = every / np.maximum(count, 1.0)
+    change = pairs * (each[1:] + each[:-1]) / np.diff(centres).reshape([-1, *[1] * (moments.ndim - 1)])
+    found[1:] += change
+    found[:-1] -= change
+    return np.moveaxis(found, 0, axis)
 
 
-def _by_planes(diagonal: Array, gains: Array, links: list[Array]) -> Array:
-    """Solve the equations plane by plane along the first axis; returns the values of the cells around the middle."""
-    shape = diagonal.shape
-    size, numbers = diagonal[0].size, np.arange(diagonal[0].size).reshape(shape[1:])
-    inverses, sums = list[Array](), list[Array]()
-    for plane in range(shape[0]):
-        matrix = np.diag(diagonal[plane].reshape(-1))
-        for axis, link in enumerate(links[1:]):
-            ends = np.moveaxis(numbers, axis, 0)
-            first, second = ends[:-1].reshape(-1), ends[1:].reshape(-1)
-            of_ends = np.moveaxis(link[plane], axis, 0).reshape(-1)
-            matrix[first, second] -= of_ends
-            matrix[second, first] -= of_ends
-        right = gains[plane].reshape(size, -1)
-        if plane:
-            between = links[0][plane - 1].reshape(-1)
-            matrix -= between[:, None] * inverses[-1] * between
-            right = right + between[:, None] * (inverses[-1] @ sums[-1])
-        inverses.append(np.linalg.inv(matrix))
-        sums.append(right)
-    values, found = np.zeros_like(sums[0]), np.zeros(gains.shape)
-    for plane in range(shape[0] - 1, shape[0] // 2 - 2, -1):
-        over = links[0][plane].reshape(-1)[:, None] * values if plane < shape[0] - 1 else 0.0
-        values = inverses[plane] @ (sums[plane] + over)
-        found[plane] = values.reshape(*shape[1:], -1)
-    around = tuple(slice(count // 2 - 1, count // 2 + 1) for count in shape)
-    return found[around].reshape(2 ** len(shape), -1)
+def _divided(conductivities: Array, widths: Array, factor: int) -> tuple[NDArray[np.intp], Array]:
+    """The number of parts of each cell along an axis, and the widths of all parts.
+
+    Args:
+        conductivities: of the cells; the axis comes second.
+        widths: of the cells along it.
+        factor: 1 or 2: parts are halved.
+    """
+    marked = np.append(
+        np.append(False, np.any(np.diff(conductivities, axis=1), axis=(0, *range(2, conductivities.ndim)))), False
+    )
+    marked[CELLS], axes = True, len(conductivities)
+    marked[: CELLS - _NEAR + 1] = marked[CELLS + _NEAR :] = False
+    found = list[Array]()
+    for place, width in enumerate(widths.tolist()):
+        low, high = bool(marked[place]), bool(marked[place + 1])
+        number = factor * (_PARTS[axes] if low or high else 1) * (2 if low and high else 1)
+        if place in (0, len(widths) - 1):
+            number = 1
+        at = np.linspace(0.0, 1.0, number + 1)
+        if low and high:
+            at = np.where(at < 0.5, 0.5 * _stretched(2.0 * at, axes), 1.0 - 0.5 * _stretched(2.0 - 2.0 * at, axes))
+        elif low or high:
+            at = _stretched(at, axes) if low else 1.0 - _stretched(1.0 - at, axes)
+        found.append(width * np.diff(at))
+    return np.array([len(of_cell) for of_cell in found]), np.concatenate(found)
+
+
+def _stretched(part: Array, axes: int) -> Array:
+    return part * (_LINEAR[axes] + (1.0 - _LINEAR[axes]) * part)
+
+
+class _Balances:
+    """The heat balances of cells around an edge.
+
+    Args:
+        conductivities: along each axis, shape (axes, …).
+        widths: of the cells along each axis.
+        middle: the number of cells before the edge along each axis.
+        films: h on the surfaces at the edge across each axis.
+
+    Attributes:
+        conducts: which cells conduct.
+        volumes: of the cells.
+        films: for each axis the conductance from each cell through surfaces that lie in a plane through the edge.
+        ends: for each axis the conductance from each cell to what is beyond the block and its other surfaces.
+    """
+
+    def __init__(self, conductivities: Array, widths: list[Array], middle: Sequence[int], films: Array) -> None:
+        axes, shape = len(widths), conductivities.shape[1:]
+        self._conductivities, self._widths, self._middle, self._h = conductivities, widths, middle, films
+        self.conducts = conductivities[0] > 0.0
+        self.volumes = np.ones(shape)
+        for axis, along in enumerate(widths):
+            self.volumes *= along.reshape([-1 if other == axis else 1 for other in range(axes)])
+        self.films, self.ends = ([np.zeros(shape) for _ in range(axes)] for _ in range(2))
+        self._links = list[Array]()
+        self._diagonal = np.zeros(shape)
+        for axis, (along, at, h) in enumerate(zip(widths, middle, films.tolist(), strict=True)):
+            k, volume, end, film, total = (
+                np.moveaxis(of, axis, 0)
+                for of in (conductivities[axis], self.volumes, self.ends[axis], self.films[axis], self._diagonal)
+            )
+            solid = np.moveaxis(self.conducts, axis, 0)
+            width = along.reshape([-1, *[1] * (axes - 1)])
+            area, k = volume / width, np.where(solid, k, 1.0)
+            half = 0.5 * width / k
+            link = area[1:] / (half[1:] + half[:-1]) * (solid[1:] & solid[:-1])
+            total[1:] += link
+            total[:-1] += link
+            self._links.append(np.moveaxis(link, 0, axis))
+            through = area / (half + 1.0 / h)
+            # Other surfaces have the film of those at the edge: what they pass is given, so it hardly matters.
+            other = (np.arange(len(along) - 1) != at - 1).reshape([-1, *[1] * (axes - 1)])
+            for cells, beyond in ((slice(None, -1), slice(1, None)), (slice(1, None), slice(None, -1))):
+                towards = solid[cells] & ~solid[beyond]
+                film[cells] += through[cells] * (towards & ~other)
+                end[cells] += through[cells] * (towards & other)
+            for cell in (0, -1):
+                end[cell] += area[cell] / (half[cell] + _BEYOND * along.sum() / k[cell]) * solid[cell]
+        self._diagonal += np.sum(self.films, axis=0)
+
+    def gained(self, temperatures: Array) -> Array:
+        """The heat that leaves each cell through links and films, with ambient temperatures of 0."""
+        found = self._diagonal * temperatures
+        for axis, link in enumerate(self._links):
+            total, of_cells, link = (np.moveaxis(of, axis, 0) for of in (found, temperatures, link))
+            total[1:] -= link * of_cells[:-1]
+            total[:-1] -= link * of_cells[1:]
+        return found
+
+    def solve(self, heat: Array) -> Array:
+        """The temperatures with some heat in each cell, all beyond the block and ambient temperatures of 0.
+
+        Conjugate gradients, scaled by the diagonal.
+        """
+        ends = np.sum(self.ends, axis=0)
+        diagonal = np.where(self.conducts, self._diagonal + ends, 1.0)
+        found, left = np.zeros(heat.shape), heat.copy()
+        scaled = left / diagonal
+        towards, size = scaled.copy(), float((left * scaled).sum())
+        least = _SOLVED**2 * size
+        for _ in range(_MOST_STEPS):
+            if size <= least:
+                break
+            change = self.gained(towards) + ends * towards
+            step = size / float((towards * change).sum())
+            found += step * towards
+            left -= step * change
+            scaled = left / diagonal
+            before, size = size, float((left * scaled).sum())
+            towards = scaled + size / before * towards
+        return found
+
+    def mean(self) -> tuple[Array, Array]:
+        """T_e' of the temperatures of the cells and of the ambient temperatures across each axis: the parts of each."""
+        axes = len(self._widths)
+        behind = np.array([along[at - 1] for along, at in zip(self._widths, self._middle, strict=True)])
+        around = tuple(slice(at - 1, at + 1) for at in self._middle)
+        k = np.array([along[around] for along in self._conductivities])
+        weights = np.zeros((2,) * axes)
+        convex = np.count_nonzero(k[0]) == 1
+        of_cells, of_ambients = np.zeros((2,) * axes), np.zeros(axes)
+        for cell in product((0, 1), repeat=axes):
+            own = np.array([along[cell] for along in k])
+            if own[0] > 0.0:
+                sizes = [along[at - 1 + side] for along, at, side in zip(self._widths, self._middle, cell, strict=True)]
+                weights[cell] = 1.0 / (behind / own).sum() / np.prod(np.array(sizes) / behind)
+        weights /= weights.sum()
+        for cell in product((0, 1), repeat=axes):
+            own, weight = np.array([along[cell] for along in k]), weights[cell]
+            if weight == 0.0:
+                continue
+            beta = self._h * behind / (2.0 * own)
+            s = beta / (1.0 + beta)
+            across = [axis for axis in range(axes) if cell[axis] == 0]
+            if convex:  # one surface after the other
+                parts = np.array([s[axis] * np.prod(1.0 - s[axis + 1 :]) for axis in range(axes)])
+            else:  # of one axis its own surface, of several their product
+                parts = np.zeros(axes)
+                those = across[1:] if len(across) == 2 else across
+                parts[those] = s[across].prod() / len(those)
+            of_cells[cell] = weight * (1.0 - parts.sum())
+            of_ambients += weight * parts
+        found = np.zeros(self.volumes.shape)
+        found[around] = of_cells
+        return found, of_ambients

@@ -24,7 +24,6 @@ concave edges and corners temperatures are no polynomials: :mod:`heatsim.physics
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -36,7 +35,7 @@ from heatsim.physics.geometry.regions import region_number
 from heatsim.physics.operator.balance_surfaces import beam_fluxes
 from heatsim.physics.operator.boundary_faces import BoundaryFaces, boundary_faces
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.readings.edge_weights import CELLS, Pattern, corrections
+from heatsim.physics.readings.edge_blocks import LocalProblems, patterns_around
 from heatsim.physics.readings.surface_cells import SurfaceCells, conducting_of, not_cut, rises_of
 from heatsim.physics.readings.surface_temperature import acting_at
 from heatsim.scenario import Temperature
@@ -50,7 +49,6 @@ _OFFSETS = np.array(list(product((-1, 0), repeat=3)))  # of the eight cells arou
 _BITS = (4, 2, 1)  # the cell on the other side along an axis differs in this bit of its place
 _PAIRS = ((0, 1), (0, 2), (1, 2))  # of axes
 _CORNER = (0, 1, 2)
-_OF_OCTAVE = 8  # different widths of cells in a pattern, from one to twice as wide ones
 _NUMBERS = 9  # of an entry, see `of`
 _FREE, _SEVERAL = -1, -2  # instead of the owner of the condition that holds a cell at a corner
 
@@ -90,9 +88,10 @@ class SurfaceEdges:
 
     Attributes:
         count: the number of entries on all ranks: pairs of a corner and a cell at it.
-        order: the places of the numbers of this rank's entries among those of all ranks, shape (own, numbers).
-        shape: (count, numbers).
-        own_places: the indices x, y, z in the whole grid of the cells of this rank's entries.
+        order: the places of this rank's numbers among those of all ranks, shape (own,): those of its entries, then a
+            temperature for each other cell around edges.
+        shape: (numbers,) of all ranks.
+        own_places: the indices x, y, z in the whole grid of this rank's cells: of its entries, then of the other cells.
         points: the corners in m, shape (corners, 3).
         cells: a cell (x, y, z) of the surface at each corner, shape (corners, 3).
     """
@@ -111,49 +110,54 @@ class SurfaceEdges:
         keys = np.stack([corners[corner], ~touches[own], number[own], which], axis=1)
         sorting = np.lexsort(keys.T[::-1])
         corner, which = corner[sorting], which[sorting]
-        self.own_places = tuple(around.places[:, corner, which])
+        own_places = around.places[:, corner, which]
         self._types = around.types[corner, which]
         faces = list(boundary_faces(problem.boundary, problem.materials, not_cut(problem)))
         ends = ~around.beside[:, corner, which]
         self._touching, held = self._held_last(_touched(faces, around.cells[corner, which], ends, which))
         cells = [around.cells[corner, which ^ number] for number in range(8)]
-        behind = _behind_corner(around.conducts, corner, which)
-        self._across = list[tuple[tuple[int, ...], Mask, list[list[_Touching]]]]()
+        self._across = list[tuple[tuple[int, ...], Mask, Mask, list[list[_Touching]]]]()
         for axes in (*_PAIRS, _CORNER):
-            some = behind if axes == _CORNER else _inner(around.conducts, corner, which, *axes)
+            concave, convex = (kind(around.conducts, corner, which, axes) for kind in (_concave, _convex))
             others = [sum(_BITS[other] for other in axes if other != axis) for axis in axes]
             across = [
-                _touched(faces, cells[other], _only(axis, some), which)
+                _touched(faces, np.where(convex, cells[0], cells[other]), _only(axis, concave | convex), which)
                 for axis, other in zip(axes, others, strict=True)
             ]
-            self._across.append((axes, some, across))
+            self._across.append((axes, concave, concave | convex, across))
         of_ranks = team.gathered(np.column_stack((keys[sorting], held)))
         before = sum(len(of_rank) for of_rank in of_ranks[: team.rank])
         everything = np.concatenate(of_ranks)
         self.count = len(everything)
         sorting = np.lexsort(everything.T[3::-1])
         order = np.argsort(sorting)[before : before + len(keys)]
-        own_weights = 1.0 / problem.materials.half[:, self._types].sum(axis=0) / self._sizes(which)
+        own_weights = 1.0 / problem.materials.half[:, self._types].sum(axis=0) / self._sizes(which, own_places)
         weights = np.concatenate(team.gathered(own_weights))
         self._arrange(everything[sorting], weights[sorting])
-        self._concave = self._concave_of(everything[sorting], team)
-        self.shape = self.count, (_NUMBERS if self._concave else 1)
-        self.order: NDArray[np.intp] = order[:, None] * self.shape[1] + np.arange(self.shape[1])
+        self._bent, blocks = self._bent_of(everything[sorting], team)
+        self._numbers = _NUMBERS if self._bent else 1
+        numbers = (order[:, None] * self._numbers + np.arange(self._numbers)).reshape(-1)
+        self.shape = (self.count * self._numbers + len(blocks),)
+        at = np.stack(np.unravel_index(blocks, (z, y, x))[::-1])
+        held = np.flatnonzero(problem.slab.holds(at[2]))
+        self.own_places = tuple(np.concatenate((own_places, at[:, held]), axis=1))
+        self.order: NDArray[np.intp] = np.concatenate((numbers, self.count * self._numbers + held))
 
     def of(self, temperatures: Array, step: int) -> Array:
-        """What this rank's entries know after ``step`` steps, for :meth:`mean`; not finite where a condition is not.
+        """What this rank's cells know after ``step`` steps, for :meth:`mean`; not finite where a condition is not.
 
         Args:
-            temperatures: the temperatures of their cells in K, shape (own,).
+            temperatures: of the cells of `own_places` in K.
             step: the number of steps done, for conditions that vary in time.
 
         Returns:
-            Shape (own, numbers): the estimate in K; if there are concave edges also the temperature, T_s − T on the
-            surfaces across x, y and z behind which the cell lies, the parts of T − T∞ that these rises are, and the
-            part of T − T∞ that its own surfaces leave.
+            Shape (own,). For each entry the estimate in K; if there are local problems also the temperature, T_s − T on
+            the surfaces across x, y and z behind which the cell lies, the parts of T − T∞ that these rises are, and the
+            part of T − T∞ that its own surfaces leave. Then the temperatures of the other cells.
         """
-        problem, found = self._problem, temperatures.copy()
-        acting = acting_at(problem, step)
+        problem, others = self._problem, temperatures[len(self._types) :]
+        temperatures = temperatures[: len(self._types)]
+        found, acting = temperatures.copy(), acting_at(problem, step)
         fluxes = beam_fluxes(acting.beams, problem.grid)
         conducting = conducting_of(problem, self._types, temperatures)
 
@@ -168,99 +172,73 @@ class SurfaceEdges:
             found += rise([touching], found)
         own = found - temperatures
         behind = np.zeros((_NUMBERS - 2, len(found)))
-        behind[-1] = _ratio(rise(self._touching, found), own) if self._concave else 0.0
-        for axes, some, across in self._across:
+        behind[-1] = _ratio(rise(self._touching, found), own) if self._bent else 0.0
+        for axes, concave, some, across in self._across:
             if axes != _CORNER:
                 one, other = across
-                found += rise(one, found) - rise(one, found + rise(other, found))
-            for axis, faces in zip(axes, across, strict=True) if self._concave else ():
+                found += np.where(concave, rise(one, found) - rise(one, found + rise(other, found)), 0.0)
+            for axis, faces in zip(axes, across, strict=True) if self._bent else ():
                 first = rise(faces, temperatures)
                 behind[axis, some] = first[some]
                 behind[3 + axis, some] = 1.0 - _ratio(rise(faces, temperatures + first), first)[some]
-        if not self._concave:
-            return found[:, None]
-        return np.concatenate([found[:, None], temperatures[:, None], behind.T], axis=1)
+        numbers = np.concatenate([found[:, None], temperatures[:, None], behind.T], axis=1)[:, : self._numbers]
+        return np.concatenate((numbers.reshape(-1), others))
 
-    def mean(self, estimates: Array) -> Array:
+    def mean(self, numbers: Array) -> Array:
         """The temperatures of the corners in K, from the results of :meth:`of` of all ranks, in their order."""
+        estimates = numbers[: self.count * self._numbers].reshape(self.count, self._numbers)
+        others = numbers[self.count * self._numbers :]
         found, more = estimates[:, 0].copy(), np.zeros(len(self._first))
-        for group in self._concave:
-            group.correct(estimates, found, self._shares, more)
+        for group in self._bent:
+            group.correct(estimates, others, found, more)
         first = found[self._first]
         # Differences from the first estimate, so that the mean of equal estimates is equal to them.
         excess = np.add.reduceat(self._shares * (found - first[self._corner]), self._first)
         return np.asarray(first + excess + more)[self._even]
 
-    def _concave_of(self, entries: Indices, team: Team) -> list["_Concave"]:
-        """The concave edges and corners, from the sorted entries of all ranks. Collective."""
+    def _bent_of(self, entries: Indices, team: Team) -> tuple[list["LocalProblems"], Indices]:
+        """The edges and corners with a local problem, from the sorted entries of all ranks. Collective.
+
+        Returns:
+            They, and the cells of their blocks by their index in the whole grid, each once.
+        """
         which, slot = entries[:, 3], np.full((len(self._first), 8), -1)
         slot[self._corner, which] = np.arange(len(which))
+        conducts = slot >= 0
         free = (slot < 0) | (entries[slot, 4] == _FREE)
-        corner, place = np.nonzero((slot >= 0) & free.all(axis=1)[:, None])
-        bends = [_inner(slot >= 0, corner, place, *pair) for pair in _PAIRS]
-        edges = (np.sum(bends, axis=0) == 1) & ((slot < 0).sum(axis=1)[corner] != 1)
-        found = []
+        corner, place = np.nonzero(conducts & free.all(axis=1)[:, None])
+        count = conducts.sum(axis=1)[corner]
+        bends = np.sum([_concave(conducts, corner, place, pair) for pair in _PAIRS], axis=0)
+        found = list[LocalProblems]()
         for axes in (*_PAIRS, _CORNER):
-            is_corner = _behind_corner(slot >= 0, corner, place)
-            some = is_corner if axes == _CORNER else edges & bends[_PAIRS.index(axes)]
+            concave, convex = (kind(conducts, corner, place, axes) for kind in (_concave, _convex))
+            concave &= (axes == _CORNER) | ((bends == 1) & (count != 7))
+            some = np.flatnonzero(concave | (convex & (count <= 2)))
             flips = [
                 sum(_BITS[axis] for axis, flip in zip(axes, flips, strict=True) if flip)
                 for flips in product((0, 1), repeat=len(axes))
             ]
-            beside = slot[corner[some, None], place[some, None] ^ np.array(flips)]
-            if len(beside):
-                first = beside[:, 0]
-                found.append(
-                    _Concave(axes, corner[some], beside, *self._patterns(axes, entries[first, 2], place[some], team))
-                )
-        return found
+            if not len(some):
+                continue
+            around = slot[corner[some, None], place[some, None] ^ np.array(flips)]
+            parts = np.where(around < 0, 0.0, self._shares[around]).sum(axis=1)
+            for pattern, of_pattern, cells in patterns_around(
+                self._problem, axes, entries[around[:, 0], 2], 1 + 2 * _OFFSETS[place[some]], team
+            ):
+                behind, at = around[of_pattern, 0], some[of_pattern]
+                found.append(LocalProblems(axes, corner[at], behind, concave[at], parts[of_pattern], pattern, cells))
+        blocks, places = np.unique(
+            np.concatenate([np.zeros(0, np.int64), *(bent.cells.reshape(-1) for bent in found)]), return_inverse=True
+        )
+        ends = np.cumsum([bent.cells.size for bent in found], dtype=np.intp)
+        for bent, own in zip(found, np.split(places, ends)[:-1], strict=True):
+            bent.cells = own.reshape(bent.cells.shape)
+        return found, blocks
 
-    def _patterns(
-        self, axes: tuple[int, ...], number: Indices, which: NDArray[np.intp], team: Team
-    ) -> tuple[list[Pattern], NDArray[np.intp], Array]:
-        """The different patterns around edges, the number of the pattern of each, and `_Concave.reach`. Collective.
-
-        Args:
-            axes: across which surfaces meet.
-            number: of the cell behind each edge in the grid.
-            which: its place among the eight cells around the corner.
-            team: the ranks.
-        """
-        problem, count = self._problem, CELLS[len(axes)]
-        steps = np.meshgrid(*[np.arange(1 - count, count + 1)] * len(axes), indexing="ij")
-        cells = np.repeat(number[:, None], steps[0].size, axis=1)
-        places = [np.asarray(along, np.int64) for along in np.unravel_index(cells, self._cells[::-1])[::-1]]
-        for axis, step in zip(axes, steps, strict=True):
-            towards = np.where(_OFFSETS[which, axis] < 0, 1, -1)  # the edge, from the cell behind it
-            place, n = places[axis] + towards[:, None] * step.reshape(-1), self._cells[axis]
-            places[axis] = np.asarray(place % n if problem.whole.periodic[axis] else np.clip(place, 0, n - 1))
-        x, y, z = places
-        own = problem.slab.holds(z)
-        types = np.full(z.shape, -1)
-        types[own] = problem.materials.types_of(((z[own] - problem.slab.start) % problem.slab.planes, y[own], x[own]))
-        grid, shape = problem.whole.grid, (len(number), *steps[0].shape)
-        of_axes = list[Array]()
-        for along, axis in enumerate(axes):
-            planes = np.moveaxis(places[axis].reshape(shape), 1 + along, 1).reshape(*shape[:2], -1)
-            of_axes.append(grid.axes[axis].widths[planes[:, :, 0]])
-        widths = np.stack(of_axes, axis=1)
-        reach = 1.0 + widths[:, :, count].T / widths[:, :, count - 1].T
-        widths /= widths.min(axis=(1, 2), keepdims=True)
-        # Corrections hardly depend on widths: about equal ones make few patterns.
-        widths = widths.round(9) if grid.uniform else 2.0 ** ((np.log2(widths) * _OF_OCTAVE).round() / _OF_OCTAVE)
-        both = np.column_stack((np.max(team.gathered(types), axis=0), widths.reshape(len(widths), -1)))
-        both, first, pattern = np.unique(both, axis=0, return_index=True, return_inverse=True)
-        spacing, found = np.array(grid.mean_spacing)[list(axes)], []
-        for of_pattern, own_widths in zip(both[:, : steps[0].size].astype(np.intp), widths[first], strict=True):
-            k = spacing[:, None] / (2.0 * problem.materials.half[list(axes)][:, of_pattern])
-            k = (k / k[0, np.ravel_multi_index([count - 1] * len(axes), steps[0].shape)]).round(9)
-            found.append(Pattern(k.tobytes(), own_widths.tobytes(), len(axes)))
-        return found, pattern.reshape(-1), reach
-
-    def _sizes(self, which: NDArray[np.intp]) -> Array:
+    def _sizes(self, which: NDArray[np.intp], own_places: Indices) -> Array:
         """The volumes of this rank's entries' cells on their side of the corner, over those of cells of mean widths."""
         found = np.ones(len(which))
-        for number, (axis, places) in enumerate(zip(self._problem.whole.grid.axes, self.own_places, strict=True)):
+        for number, (axis, places) in enumerate(zip(self._problem.whole.grid.axes, own_places, strict=True)):
             found *= axis.half_factors[places, (_OFFSETS[which, number] < 0).astype(np.intp)]
         return found
 
@@ -370,74 +348,27 @@ class SurfaceEdges:
         return [part[1:] for part in sorted(parts, key=lambda part: part[0]) if len(part[2])], held
 
 
-@dataclass(frozen=True, eq=False)
-class _Concave:
-    """Concave edges across two axes, or corners across three; each has the cell behind it and those beside this one.
-
-    Attributes:
-        axes: across which the surfaces lie.
-        corner: the number of the corner of each.
-        beside: the entries of the cells, as in `edge_weights.corrections`, shape (edges, 4 or 8).
-        patterns: the different patterns of conductivities.
-        pattern: the number of the pattern of each.
-        reach: the distance between the centres of the cells before and behind each, in half widths of the latter;
-            shape (axes, edges).
-    """
-
-    axes: tuple[int, ...]
-    corner: NDArray[np.intp]
-    beside: NDArray[np.intp]
-    patterns: list[Pattern]
-    pattern: NDArray[np.intp]
-    reach: Array
-
-    def correct(self, numbers: Array, estimates: Array, shares: Array, more: Array) -> None:
-        """Correct the estimates of entries, and add what a corner has more than their mean.
-
-        Args:
-            numbers: of all entries, see `SurfaceEdges.of`.
-            estimates: of all entries in K.
-            shares: of entries in the mean of their corner.
-            more: of all corners in K.
-        """
-        behind, axes = self.beside[:, 0], np.array(self.axes)
-        rises, losses = numbers[behind][:, 2 + axes].T, numbers[behind][:, 5 + axes].T
-        if len(axes) == 3:
-            estimates[behind] += (
-                sum(rises[a] * losses[b] * losses[c] for a, b, c in ((0, 1, 2), (1, 2, 0), (2, 0, 1))) / 3
-            )
-        found, reach = np.zeros((2 ** len(axes), len(behind))), self.reach
-        for number, pattern in enumerate(self.patterns):
-            some = self.pattern == number
-            found[:, some] = corrections(pattern, losses[:, some])
-        T, total = numbers[:, 1], np.zeros(len(behind))
-        for cell, flips in enumerate(product((False, True), repeat=len(axes))):
-            flipped = np.flatnonzero(flips)
-            continued = T[behind] + (reach[flipped] * rises[flipped]).sum(axis=0)
-            if len(flipped) == 2:
-                a, b = flipped
-                continued -= reach[a] * reach[b] / 2.0 * (rises[a] * losses[b] + rises[b] * losses[a])
-            if 0 < cell < 2 ** len(axes) - 1:
-                total += found[cell] * (T[self.beside[:, cell]] - continued)
-        parts = shares[self.beside[:, :-1]].sum(axis=1)
-        np.add.at(more, self.corner, total * parts * numbers[behind, -1])
-
-
 def _ratio(one: Array, other: Array) -> Array:
     """The ratio one / other between 0 and 1; 1 where the other is 0 or not finite."""
     sound = np.isfinite(other) & (other != 0.0)
     return np.where(sound, np.clip(one / np.where(sound, other, 1.0), 0.0, 1.0), 1.0)
 
 
-def _inner(conducts: Mask, corner: NDArray[np.intp], which: NDArray[np.intp], one: int, other: int) -> Mask:
-    """Which entries lie behind a concave edge across two axes: only the cell diagonally opposite does not conduct."""
-    a, b = _BITS[one], _BITS[other]
-    return np.asarray(conducts[corner, which ^ a] & conducts[corner, which ^ b] & ~conducts[corner, which ^ a ^ b])
+def _concave(conducts: Mask, corner: NDArray[np.intp], which: NDArray[np.intp], axes: tuple[int, ...]) -> Mask:
+    """Which entries lie behind a concave edge or corner: of the cells across these axes only the opposite is void."""
+    beyond = sum(_BITS[axis] for axis in axes)
+    near = [conducts[corner, which ^ bits] for bits in _within(axes) if bits != beyond]
+    return np.asarray(np.all(near, axis=0) & ~conducts[corner, which ^ beyond])
 
 
-def _behind_corner(conducts: Mask, corner: NDArray[np.intp], which: NDArray[np.intp]) -> Mask:
-    """Which entries lie behind a concave corner of three planes: only the cell opposite does not conduct."""
-    return np.asarray((conducts.sum(axis=1) == 7)[corner] & ~conducts[corner, which ^ 7])
+def _convex(conducts: Mask, corner: NDArray[np.intp], which: NDArray[np.intp], axes: tuple[int, ...]) -> Mask:
+    """Which entries lie behind a convex edge or corner: of the cells across these axes only they conduct."""
+    return np.asarray(~np.any([conducts[corner, which ^ bits] for bits in _within(axes)], axis=0))
+
+
+def _within(axes: tuple[int, ...]) -> list[int]:
+    """The bits of the other cells around a corner that lie across some of these axes."""
+    return [bits for bits in range(1, 8) if not bits & ~sum(_BITS[axis] for axis in axes)]
 
 
 def _only(axis: int, entries: Mask) -> Mask:

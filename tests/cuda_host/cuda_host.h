@@ -22,7 +22,7 @@
 #define __constant__ __attribute__((visibility("default")))  // the host writes it by its name
 #define __launch_bounds__(...)
 #define __grid_constant__
-#define __forceinline__ inline __attribute__((always_inline))
+#define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __builtin_assume(condition) ((void)0)

@@ -128,7 +128,7 @@ class GridChoice:
             cells
             for cells in _candidates(self, LEAST_RATIO, _COARSER)
             if _apart(self.ratio(cells))
-            and all(m >= min(n, _FEWEST_CELLS) for n, m in zip(self.given, cells, strict=True))
+            and not self.few(cells)
         ]
         return sorted(found, key=lambda cells: abs(log(self.ratio(cells) / _BEST_RATIO)))
 
@@ -150,17 +150,9 @@ class GridChoice:
         """
         return list(_three(self, most_cells))
 
-    def ratios(self, grids: Sequence[Cells]) -> list[float]:
-        """The ratios of spacings of neighbouring grids, the finest first."""
-        return [self.ratio(coarse) / self.ratio(fine) for fine, coarse in pairwise(grids)]
-
-    def cost(self, grids: Sequence[Cells]) -> float:
-        """How little some grids suit, the finest first: by ratios, number of cells, unequal axes, few cells."""
-        cost = sum(abs(log(ratio / _BEST_RATIO)) for ratio in self.ratios(grids))
-        cost += _OF_CELLS * log(max(1.0, prod(grids[0]) / prod(self.given)))
-        cost += _OF_SPREAD * sum(log(self._spread(cells)) for cells in grids)
-        few = (m < min(n, _FEWEST_CELLS) for cells in grids for n, m in zip(self.given, cells, strict=True))
-        return cost + _OF_COARSE * sum(few)
+    def few(self, cells: Cells) -> int:
+        """The number of axes with fewer cells than there should be."""
+        return sum(m < min(n, _FEWEST_CELLS) for n, m in zip(self.given, cells, strict=True))
 
 
 def seconds_to_converge(scenario: Scenario, backend: str, seconds: float) -> float | None:
@@ -184,19 +176,31 @@ def seconds_to_converge(scenario: Scenario, backend: str, seconds: float) -> flo
 @lru_cache(maxsize=64)
 def _three(choice: GridChoice, most_cells: int) -> tuple[Cells, ...]:
     """As :meth:`GridChoice.three`; the runs of a study have the same grids."""
+    given, size = choice.given, prod(choice.given)
     found = _candidates(choice, 1.0 / _FINEST, _COARSEST)
+    spacings = {cells: choice.ratio(cells) for cells in (given, *found)}
+    unequal = {cells: log(choice._spread(cells)) for cells in spacings}
+    few = {cells: choice.few(cells) for cells in spacings}
     others = [
         cells
         for cells in found
-        if (prod(cells) <= most_cells or choice.ratio(cells) > 1.0) and _apart(choice.ratio(cells))
+        if (prod(cells) <= most_cells or spacings[cells] > 1.0) and _apart(spacings[cells])
     ]
+
+    def cost(grids: Sequence[Cells], ratios: Sequence[float]) -> float:
+        """How little some grids suit, the finest first: by ratios, number of cells, unequal axes, few cells."""
+        cost = sum(abs(log(ratio / _BEST_RATIO)) for ratio in ratios)
+        cost += _OF_CELLS * log(max(1.0, prod(grids[0]) / size))
+        cost += _OF_SPREAD * sum(unequal[cells] for cells in grids)
+        return cost + _OF_COARSE * sum(few[cells] for cells in grids)
+
     for count in (2, 1):
-        sets = [sorted((choice.given, *some), key=choice.ratio) for some in combinations(others, count)]
-        sets = [some for some in sets if all(_apart(ratio) for ratio in choice.ratios(some))]
-        if sets:
-            best = min(sets, key=choice.cost)
-            return tuple(best)
-    return (choice.given,)
+        sets = [sorted((given, *some), key=spacings.__getitem__) for some in combinations(others, count)]
+        ratios = [[spacings[b] / spacings[a] for a, b in pairwise(some)] for some in sets]
+        costs = [(cost(*of), of[0]) for of in zip(sets, ratios, strict=True) if all(map(_apart, of[1]))]
+        if costs:
+            return tuple(min(costs, key=lambda of: of[0])[1])
+    return (given,)
 
 
 def _candidates(choice: GridChoice, least: float, most: float) -> list[Cells]:

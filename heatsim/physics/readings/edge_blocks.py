@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.grid import FACES
 from heatsim.parallel.team import Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.edge_weights import CELLS, Pattern, correction
@@ -67,6 +68,8 @@ def patterns_around(
 ) -> Iterator[tuple[Pattern, NDArray[np.intp], Indices]]:
     """The different patterns around edges, the edges of each, and the cells that conduct around each. Collective.
 
+    Insulated faces of the box are mirrors.
+
     Args:
         problem: the problem of the planes that this rank steps.
         axes: across which surfaces meet.
@@ -76,6 +79,8 @@ def patterns_around(
     """
     grid = problem.whole.grid
     every = grid.cells
+    exchanging = [problem.boundary.exchanging(face) for face in range(len(FACES))]
+    mirrors = ~np.any(team.gathered(np.array(exchanging)), axis=0)
     steps = np.meshgrid(*[np.arange(1 - CELLS, CELLS + 1)] * len(axes), indexing="ij")
     shape = (len(behind), *steps[0].shape)
     places = [np.repeat(along[:, None], steps[0].size, axis=1) for along in np.unravel_index(behind, every[::-1])[::-1]]
@@ -84,6 +89,10 @@ def patterns_around(
         place, n = places[axis] - sides[:, axis, None] * step.reshape(-1), every[axis]
         if problem.whole.periodic[axis]:
             place = place % n
+        if mirrors[2 * axis]:
+            place = np.where(place < 0, -1 - place, place)
+        if mirrors[2 * axis + 1]:
+            place = np.where(place >= n, 2 * n - 1 - place, place)
         inside &= (place >= 0) & (place < n)
         places[axis] = np.clip(place, 0, n - 1)
         planes = np.moveaxis(places[axis].reshape(shape), 1 + number_of_axis, 1).reshape(*shape[:2], -1)

@@ -228,7 +228,7 @@ def _divided(conductivities: Array, widths: Array, factor: int) -> tuple[NDArray
     for place, width in enumerate(widths.tolist()):
         low, high = bool(marked[place]), bool(marked[place + 1])
         number = factor * (_PARTS[axes] if low or high else 1) * (2 if low and high else 1)
-        if place in (0, len(widths) - 1):
+        if place in (0, len(widths) - 1) or not conductivities[:, place].any():
             number = 1
         at = np.linspace(0.0, 1.0, number + 1)
         if low and high:

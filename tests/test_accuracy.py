@@ -20,8 +20,9 @@ from heatsim.run.plan import Plan
 from heatsim.run.plan_model import describe_model
 from heatsim.scenario import Scenario, load, parse
 from heatsim.scenario.tables.domain import AxisCells
+from heatsim.storage.folder import KNOWN
 from heatsim.storage.run_tables import read_probes
-from heatsim.storage.summary_file import read_summary
+from heatsim.storage.summary_file import read_known, read_summary
 from heatsim.study.definition import read
 from heatsim.temperature_units import KELVIN
 
@@ -170,6 +171,13 @@ def test_a_resumed_run_keeps_its_cells_and_states_the_same_error(tmp_path: Path)
     ends = {value["name"]: value["value"] for value in other["error_in_space"]["values"]}
     columns = probes.in_unit("K")
     assert {name: ends[name] for name in columns} == {name: float(values[-1]) for name, values in columns.items()}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "\x00", '{"refinement": 1}', '{"warnings": ["a"]}', "[" * 100_000])
+def test_of_a_damaged_file_nothing_is_known(tmp_path: Path, text: str) -> None:
+    assert read_known(tmp_path) == {}
+    (tmp_path / KNOWN).write_text(text)
+    assert read_known(tmp_path) == {}
 
 
 def test_the_scenario_of_a_run_runs_again_without_other_grids(tmp_path: Path) -> None:

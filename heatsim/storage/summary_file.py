@@ -14,6 +14,8 @@ from heatsim.storage import manifest
 from heatsim.storage.disk import reason, resume_command
 from heatsim.storage.folder import KNOWN, SUMMARY, require_run
 
+_KNOWN_KEYS = ("error_in_space", "refinement")  # of what is known before a run
+
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
     """Write summary.json, completely or not at all, with its keys in the order of `summary`: the run is complete.
@@ -41,7 +43,9 @@ def read_known(folder: Path) -> dict[str, Any]:
         known = json.loads((folder / KNOWN).read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
-    return known if isinstance(known, dict) and mistake_in(known) is None else {}
+    if not isinstance(known, dict) or mistake_in(known) is not None:
+        return {}
+    return {key: known[key] for key in _KNOWN_KEYS if key in known}
 
 
 def _write(folder: Path, name: str, content: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from heatsim.scenario.values.timefunction import NEAR_JUMP
 Array = NDArray[np.float64]
 
 # Sources and fluxes at one moment are their means over this fraction of the end. Times are rounded to 1e-16 of it.
-MOMENT = 1e-9
+MOMENT = 1e-11
 
 
 class Side(Enum):

@@ -34,7 +34,8 @@ PHYSICS, RESULTS, STUDIES = PACKAGE / "physics/README.md", PACKAGE / "storage/RE
 VERIFICATION, REDUCTIONS = PACKAGE / "verification/README.md", PACKAGE / "kernels/reductions/README.md"
 PRIMERS, RANKS = PACKAGE / "kernels/primers/README.md", PACKAGE / "parallel/README.md"
 ERRORS = PACKAGE / "converge/README.md"
-GUIDES = (PACKAGE / "guides/electronics.md",)  # tests/test_guides.py runs their commands
+# tests/test_guides.py runs their commands
+GUIDES = (PACKAGE / "guides/electronics.md", PACKAGE / "guides/buildings.md")
 DOCUMENTS = (
     *(README, EXAMPLES, CODE, KERNEL, MEASUREMENTS, PHYSICS, RESULTS, STUDIES, VERIFICATION, REDUCTIONS, PRIMERS),
     *(PAGE, RANKS, ERRORS, PACKAGE / "CHANGELOG.md", *GUIDES),
@@ -49,7 +50,7 @@ FILE_NAME = re.compile(r"`((?:[\w-]+/)*[\w-]+\.(?:py|cu|cuh|toml))`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # Folders that a page's file names may leave out, and file names of runs and of users.
 NAMED_FROM = ("", "heatsim", "tests", "scenarios", "heatsim/verification/cases")
-NOT_HERE = {"scenario.toml", "board.toml"}
+NOT_HERE = {"scenario.toml", "board.toml", "corner.toml"}
 
 
 @cache

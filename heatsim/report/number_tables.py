@@ -79,7 +79,7 @@ def probe_table(
     texts |= _columns({name: numbers[name] for name in of_temperature}, decimals)
     labels |= others
     rows = [(labels[name], *_joined(texts[name], once)) for name in curves_of]
-    headers = ("name", "temperature") if once else ("name", "first", "last", "min", "max")
+    headers = ("name", "value" if others else "temperature") if once else ("name", "first", "last", "min", "max")
     if around:
         headers = (*headers, "±")
         sizes = [plain(around[name], 2) if name in around else "?" for name in curves_of]

@@ -127,8 +127,7 @@ class GridChoice:
         found = [
             cells
             for cells in _candidates(self, LEAST_RATIO, _COARSER)
-            if _apart(self.ratio(cells))
-            and not self.few(cells)
+            if _apart(self.ratio(cells)) and not self.few(cells)
         ]
         return sorted(found, key=lambda cells: abs(log(self.ratio(cells) / _BEST_RATIO)))
 
@@ -182,9 +181,7 @@ def _three(choice: GridChoice, most_cells: int) -> tuple[Cells, ...]:
     unequal = {cells: log(choice._spread(cells)) for cells in spacings}
     few = {cells: choice.few(cells) for cells in spacings}
     others = [
-        cells
-        for cells in found
-        if (prod(cells) <= most_cells or spacings[cells] > 1.0) and _apart(spacings[cells])
+        cells for cells in found if (prod(cells) <= most_cells or spacings[cells] > 1.0) and _apart(spacings[cells])
     ]
 
     def cost(grids: Sequence[Cells], ratios: Sequence[float]) -> float:

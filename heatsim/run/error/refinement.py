@@ -296,11 +296,12 @@ def _in_words(now: _Tried) -> str:
 
 def _remedy(now: _Tried, accuracy: float, why: str) -> str:
     """A message about an accuracy that is not reached."""
-    unit, takes = now.scenario.output.temperature_unit, ""
+    unit, more = now.scenario.output.temperature_unit, ""
     with suppress(InputError):
         cells = _with_part(now, _AIM * accuracy / now.round.error).grid.cell_count
-        takes = f" about {plain(cells, 2)} cells are needed:"
+        if cells > now.scenario.domain.most:
+            more = f"about {plain(cells, 2)} cells are needed: make domain.most larger, or "
     return (
-        f"domain.accuracy = {unit.difference_text(accuracy)} is not reached: {_in_words(now)}; {why};{takes} make "
-        "domain.most larger, or the accuracy"
+        f"domain.accuracy = {unit.difference_text(accuracy)} is not reached: {_in_words(now)}; {why}; {more}ask for a "
+        "larger error"
     )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from adversary.judge import run
 from adversary.semi_discrete import Body, solve
+from numpy.typing import NDArray
 
 from heatsim.physics.estimates.method_work import count_work, first_tolerance
 from heatsim.physics.problem import HeatProblem
@@ -78,3 +79,31 @@ def test_steps_are_no_longer_than_rows_are_apart() -> None:
         problem = HeatProblem.from_scenario(parse_dict({**BAR, **changed}))
         expected.append(count_work(problem, first_tolerance(problem)).euler_error)
     assert expected[0] == pytest.approx(2.0 * expected[1])
+
+
+@pytest.mark.parametrize("capacity", [1.0, 10.0, 1e6])
+def test_what_nodes_do_counts(capacity: float) -> None:
+    """A cell of 2 J/K beside a node that is tied to a temperature, against the two equations."""
+    tie = {"ambient": {"times": [0.0, 33.0, 33.0, 100.0], "values": [280.0, 280.0, 260.0, 260.0]}, "conductance": 0.5}
+    film = {"type": "convection", "coefficient": 50.0, "ambient": {"node": "n"}}
+    document = {
+        **BAR,
+        "domain": {"size": [0.02, 0.01, 0.01], "cells": [1, 1, 1], "material": "a"},
+        "materials": {"a": {"conductivity": 20.0, "density": 2000.0, "specific_heat": 500.0}},
+        "boundaries": {"x_min": film, "x_max": film},
+        "nodes": [{"name": "n", "heat_capacity": capacity, "initial_temperature": 350.0, "links": [tie]}],
+        "output": {**BAR["output"], "probe_every": 11.0},
+    }
+    euler, adaptive = ({**document, "time": {"end": 99.0, "method": method}} for method in ("euler", "stabilized"))
+    problem = HeatProblem.from_scenario(parse_dict(adaptive))
+    expected = count_work(problem, first_tolerance(problem)).euler_error
+    found, G = run(euler), 2e-4 / (1.0 / 50.0 + 0.01 / 20.0)
+    values, vectors = np.linalg.eig(np.array([[-G / 2.0, G / 2.0], [G / capacity, -(G + 0.5) / capacity]]))
+
+    def after(time: float, start: NDArray[np.float64], ambient: float) -> NDArray[np.float64]:
+        return np.asarray(ambient + vectors @ (np.exp(values * time) * np.linalg.solve(vectors, start - ambient)))
+
+    start = np.array([300.0, 350.0])
+    middle = after(33.0, start, 280.0)
+    exact = [after(t, start, 280.0)[0] if t < 33.0 else after(t - 33.0, middle, 260.0)[0] for t in found.times]
+    assert np.abs(found.hottest - exact).max() < 3.0 * expected

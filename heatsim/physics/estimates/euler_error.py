@@ -9,6 +9,8 @@ No mode is faster than 1/limit, so t counts as at least the limit. It is the tim
 q K/s, or a temperature whose slope changes by q K/s, excites modes with R = q/λ: 0.18·dt·q at any time. Where some
 cells are heated and others are cooled, q is the difference.
 
+A node is a lumped body: what ties it to given temperatures, and its power, excite it alike.
+
 The start is a jump at t = 0, see :mod:`heatsim.physics.estimates.start`. It is forgotten as 1/t. Heat that comes later,
 such as that of the sun, has its error later: the largest sum of both counts.
 
@@ -17,15 +19,15 @@ In bodies of many cells few modes have the rate 1/t. In a row of cells a heated 
 where a body is thin beside ℓ, all of it.
 """
 
-from math import e
+from math import e, inf
 
 import numpy as np
 
 from heatsim.physics.conditions.condition_terms import time_functions
 from heatsim.physics.drives.drives import Driven, heating
-from heatsim.physics.estimates.start import OF_HELD_FACE, Start
+from heatsim.physics.estimates.start import OF_FEW_CELLS, OF_HELD_FACE, Start
 from heatsim.physics.time.tolerance import Tolerance
-from heatsim.scenario import Temperature, TimeFunction
+from heatsim.scenario import Scenario, Temperature, TimeFunction
 from heatsim.scenario.values.course import refined
 
 _MODE, _SHARE = 0.5 / e, 0.4
@@ -55,13 +57,41 @@ def euler_error(problem: Driven, start: Start, tolerance: Tolerance, limit: floa
             fastest = max(_fastest(function, scale, end, every, limit) for function, scale in scales)
             changes = max(changes, fastest * multiple)
     row = min(*every, end)
+    nodes = _of_nodes(scenario, every, limit, max(row, limit))
     largest, time = 0.0, min(max(row, limit), end)
     while True:
-        largest = max(largest, max(start.jump(time) / time, changes) + start.multiple * heating(problem, 2.0 * time))
+        of_body = max(start.jump(time) / time, changes) + start.multiple * heating(problem, 2.0 * time)
+        largest = max(largest, of_body + OF_FEW_CELLS * nodes)
         time *= 2.0
         if time >= end:
             break
     return float(_SHARE * _MODE * min(safety * limit, row) * largest)
+
+
+def _of_nodes(scenario: Scenario, every: tuple[float, float], limit: float, row: float) -> float:
+    """What nodes are driven with, in K/s: the largest sum of what one of them has at the start and later.
+
+    A node with a heat capacity C is a lumped body. Of a difference R to what a conductance G ties it to it follows
+    2·G·t/C at most, and all of it after that; heat P changes it by P/C.
+    """
+    largest, end = 0.0, scenario.time.end
+    for node in scenario.nodes:
+        ties = [(link.conductance, link.ambient) for link in node.links if link.ambient is not None]
+        ties += [(flow.capacity_rate, flow.inlet) for flow in node.flows if flow.inlet is not None]
+        C, total = node.heat_capacity, sum(G for G, _ in ties)
+        low, high = node.power.extremes(end)
+        found = (high - low) / C if C > 0.0 else 0.0
+        if C == 0.0 and total > 0.0:
+            found = _fastest(node.power, 1.0 / total, end, every, limit)
+        for G, function in ties:
+            coldest, hottest = function.extremes(end)
+            follows = 2.0 * G / C if C > 0.0 else inf  # 1/s
+            found += min(_fastest(function, 1.0, end, every, limit), follows * (hottest - coldest))
+            if node.initial_temperature is not None and C > 0.0:
+                jump = abs(float(function.at(np.zeros(1))[0]) - node.initial_temperature)
+                found += jump * min(1.0 / row, follows)
+        largest = max(largest, found)
+    return largest
 
 
 def _fastest(function: TimeFunction, scale: float, end: float, every: tuple[float, float], limit: float) -> float:

@@ -9,6 +9,7 @@ A jump of R kelvins is forgotten as 1/t. At the time t heat has gone some way â„
   surfaces of different axes pass on adds up.
 """
 
+from itertools import product
 from math import inf
 from typing import Any
 
@@ -22,6 +23,7 @@ from heatsim.physics.drives.drives import Driven
 from heatsim.physics.estimates.initial import InitialField
 from heatsim.scenario import Temperature, TimeFunction
 from heatsim.scenario.tables.boundaries import depends_on_surface
+from heatsim.scenario.values.nodetemperature import NodeTemperature
 
 Array = NDArray[np.float64]
 
@@ -112,16 +114,21 @@ def _towards(condition: Condition, low: float, high: float) -> tuple[float, floa
     The film is infinite where it is not known before the run.
     """
     functions, start = time_functions(condition), np.zeros(1)
-    temperatures = [float(temperature.at(start)[0]) for _, temperature in functions.exchanges]
+    temperatures = [T for _, temperature in functions.exchanges for T in _at_start(temperature)]
     if not temperatures:
         return 0.0, 0.0
     if isinstance(condition, Temperature) or depends_on_surface(condition):
         return max(abs(T - of) for T in temperatures for of in (low, high)), inf
     found = []
-    for of in (low, high):
-        ambient, around = (float(each.at(start)[0]) for each in (functions.ambient, functions.surroundings))
+    around_it = product(_at_start(functions.ambient), _at_start(functions.surroundings))
+    for of, (ambient, around) in product((low, high), around_it):
         film, emissivity = (float(each.at(start)[0]) for each in (functions.film, functions.emissivity))
         radiation = emissivity * STEFAN_BOLTZMANN * (of**2 + around**2) * (of + around)
         both = film + radiation
         found.append((abs(film * (ambient - of) + radiation * (around - of)) / both if both else 0.0, both))
     return max(jump for jump, _ in found), max(both for _, both in found)
+
+
+def _at_start(temperature: TimeFunction) -> tuple[float, ...]:
+    """The values in K that it may have at t = 0: that of a node lies between the known temperatures of its network."""
+    return temperature.bounds if isinstance(temperature, NodeTemperature) else (float(temperature.at(np.zeros(1))[0]),)

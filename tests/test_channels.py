@@ -342,7 +342,10 @@ def test_the_water_takes_what_the_wall_gives(method: str, tmp_path: Path) -> Non
     assert shown.headers == ("", "K", "surfaces", "fluids")
     (name, kelvins, *heats), *_ = shown.rows
     assert (name, float(kelvins)) == ("water", pytest.approx(float(nodes["water (K)"]), abs=0.01))
-    assert [float(heat) for heat in heats] == [pytest.approx(taken, rel=1e-3), pytest.approx(-taken, rel=1e-3)]
+    assert [float(heat.replace("−", "-")) for heat in heats] == [
+        pytest.approx(taken, rel=1e-3),
+        pytest.approx(-taken, rel=1e-3),
+    ]
     assert shown.title.endswith(f"({unit})")
     page = build(tmp_path / "out")
     assert shown.title in page

@@ -86,7 +86,7 @@ def test_implicit_steps_agree_with_the_cpu(
             monkeypatch.setattr(module, "make_sweeps", lambda field: sweeps)
     overrides = (
         "time.method=implicit",
-        "time.end=0.01",
+        "time.end=0.005",
         "solver.precision=float64",
         f'boundaries.void={{type="convection", coefficient="{law}", ambient="300 + 2000*x", emissivity=0.8}}',
         'sources=[{name="heater", region="die", power_density="1e6*(1 + (T - 300)/200)"}]',

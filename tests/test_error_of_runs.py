@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 Array = NDArray[np.float64]
 
 PARTS = (1e-2, 1e-3, 1e-4, 1e-5)  # tolerances, of the range
-FEW = ("slab with films", "two materials", "thin layer")
+FEW = ("two materials", "thin layer")
 
 
 class Fields(Observer):

@@ -132,7 +132,7 @@ def of_body(problem: HeatProblem) -> dict[str, Any]:
     """What a rank knows of the whole body."""
     materials, parts = problem.materials, problem.parts
     assert parts is not None
-    corners = np.array([[0, 5], [0, 5], [0, 64]])
+    corners, work = np.array([[0, 5], [0, 5], [0, 64]]), count_work(problem, first_tolerance(problem))
     return {
         "limit": problem.limit,
         "setter": problem.stability.setter,
@@ -149,8 +149,8 @@ def of_body(problem: HeatProblem) -> dict[str, Any]:
         "types of cells": materials.types_at(*corners),
         "coefficients": problem.coefficients,
         "bound": EnergyBound(problem, 300.0)._areas,
-        "work": count_work(problem, first_tolerance(problem)).costs,
-        "error of euler": count_work(problem, first_tolerance(problem)).euler_error,
+        "work": work.costs,
+        "error of euler": work.euler_error,
     }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from covering import mostly_slow, pairwise
 from cuda_host import gpu
-from slab_runs import AROUND, LIT, problem_of, same
+from slab_runs import AROUND, LINEAR, LIT, problem_of, same
 
 from heatsim.kernels.temporal_composite import correction
 
@@ -66,6 +66,15 @@ def test_light_crosses_cuts() -> None:
     planes = problem.materials.weighted_surfaces.cells // (12 * 10)
     assert np.unique(planes[heated.lit > 0]).size > 4
     assert heated.has_beams
+
+
+def test_light_in_a_body_without_surfaces_towards_void_crosses_cuts() -> None:
+    """The lower rank does not have the face that the light comes through."""
+    beam = 'face = "z_max", power = 50.0, radius = 0.02, path = [[0.1, 0.04]], absorption_depth = 0.05'
+    problem = problem_of(f"{LINEAR}\n[[sources]]\nbeam = {{ {beam} }}\n", solver={"device": "cpu"})
+    assert problem.materials.heated.has_beams
+    assert not len(problem.materials.heated.lit)
+    same(problem, 2)
 
 
 def test_layers_and_heats_on_graded_grids() -> None:

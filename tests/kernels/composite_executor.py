@@ -51,6 +51,7 @@ class CompositeSteps:
         base: another field.
         equal: whether CUDA kernels for steps of equal length do the steps, whatever their factors are.
         beams: number of beams, also of those that are off in all steps.
+        open_faces: which faces of the box let heat through.
     """
 
     materials: CellTypes
@@ -68,6 +69,7 @@ class CompositeSteps:
     base: NDArray[np.float32] | None = None
     equal: bool = False
     beams: int = 0
+    open_faces: tuple[bool, ...] = (True,) * 6
 
     @property
     def grid(self) -> Grid:
@@ -95,7 +97,7 @@ class CompositeSteps:
 
     def arrays_on(self, where: device.Device, precision: str) -> CompositeArrays:
         arrays = (where, self.materials, self.maps, self.reference, precision)
-        return CompositeArrays(*arrays, mixed=self.mixed, beams=self.beams)
+        return CompositeArrays(*arrays, open_faces=self.open_faces, mixed=self.mixed, beams=self.beams)
 
 
 @dataclass(frozen=True, eq=False)

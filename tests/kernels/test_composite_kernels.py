@@ -540,6 +540,19 @@ def test_layers_laws_and_heated_cells_are_the_same_in_every_kernel(
             result.assert_same_bits(result_of(ORACLE, on_cpu, case, "float32", "increments"))
 
 
+def test_faces_let_heat_through_on_either_side_alone() -> None:
+    case = cases()[3]
+    conditions = case.rows.conditions.copy()
+    conditions[:, (0, 3, 4)] = (0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+    rows = replace(case.rows, conditions=conditions)
+    case = replace(case, rows=rows, open_faces=(False, True, True, False, False, True))
+    exact = on_cpu(ORACLE, case, "float64", "increments")
+    first = on_host(NAIVE, case, "float32", "increments")
+    on_host(STREAMED, case, "float32", "increments").assert_same_bits(first)
+    np.testing.assert_allclose(first.T, exact.T, rtol=1e-5, atol=1e-5 * np.abs(exact.T).max())
+    assert [sums.any() for sums in first.ledger.heats.faces[:4]] == [False, True, True, False]
+
+
 def test_beams_on_surfaces_towards_void_are_those_of_the_oracle_in_float64() -> None:
     """By the first rung, on a body with curved surfaces that a beam reaches. Compiling takes time."""
     case = heated_cases()[4]

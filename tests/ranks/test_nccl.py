@@ -11,9 +11,10 @@ import pytest
 from cuda_host import gpu
 from thread_team import on_ranks
 
+from heatsim.device import Device
 from heatsim.errors import DeviceError
 from heatsim.parallel import nccl
-from heatsim.parallel.exchange_events import ExchangeEvents, Hangs
+from heatsim.parallel.exchange_events import Hangs
 from heatsim.parallel.nccl import NcclExchange, check_connections, connections, name_of
 from heatsim.parallel.process import Process
 from heatsim.parallel.signs import Sign
@@ -78,7 +79,7 @@ class SomeEvent:
 
 def test_progress_counts_exchanges_that_the_gpu_has_come_to(monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[SomeEvent] = []
-    monkeypatch.setattr(ExchangeEvents, "_event", lambda exchange: events.append(SomeEvent()) or events[-1])
+    monkeypatch.setattr(Device, "recorded", lambda device: events.append(SomeEvent()) or events[-1])
 
     class Communicator(host_nccl.NcclCommunicator):
         def __init__(self) -> None:

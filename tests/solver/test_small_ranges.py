@@ -10,6 +10,7 @@ from covering import pairwise
 
 from heatsim import Simulation
 from heatsim.storage import folder, tables
+from heatsim.storage.summary_file import read_summary
 
 # A plate that its first half heats or that begins 10 mK above the fluid.
 PLATE = """
@@ -54,6 +55,13 @@ def test_the_default_tolerance_is_a_part_of_a_small_range(text: str, method: str
     widest = 0.01 if text == COOLING else 500.0 * 400.0 / (8000.0 * 500.0)
     assert 0.1 * widest < np.ptp(exact) <= widest
     assert np.abs(found - exact).max() < 1.5 * 2e-4 * widest
+
+
+@pytest.mark.parametrize("dark", ["during = [500.0, 600.0]", "scale = 0.0"])
+def test_beams_that_are_off_widen_no_range(dark: str, tmp_path: Path) -> None:
+    beam = f'\nsources = [{{ {dark}, beam = {{ face = "z_max", power = 1e3, radius = 0.01, path = [[0.05, 0.01]] }} }}]'
+    probes(tmp_path, COOLING + beam, "time.method=implicit")
+    assert read_summary(tmp_path / "run")["tolerance"] == pytest.approx(2e-4 * 0.01)
 
 
 BLOCK = """

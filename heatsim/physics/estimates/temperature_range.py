@@ -377,7 +377,8 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
         peak = 2.0 * beam.power * beam.absorptivity / (pi * beam.radius**2) * track.source.scale.extremes(end)[1]
         face = FACES.index(beam.face)
         peak *= _most_gain(materials, face, materials.void is not None)
-        gained += max(peak, 0.0) / float(spacing[face // 2]) * end
+        shines = float(np.diff(np.minimum(track.spans(end), end)).sum())
+        gained += max(peak, 0.0) / float(spacing[face // 2]) * shines
     return gained, lost
 
 

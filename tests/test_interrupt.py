@@ -235,7 +235,7 @@ def full_disk(size: int) -> Iterator[None]:
 
 
 LARGE_FIELDS = ["domain.cells=[24,24,24]", "solver.precision=float64"]
-MANY_ROWS = ["output.every=10", "output.probe_every=0.02", "output.checkpoint_wall=0.1"]
+MANY_ROWS = ["output.every=10", "output.probe_every=0.02", "output.checkpoint_wall=0.01"]
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ class Execution:
                 stack.pop_all()
                 self._opened = opened
             if stopped:
-                raise Interrupted(f"interrupted at t = {self.state.time:.6g} s; call it again to continue")
+                raise Interrupted(f"interrupted at t = {self.state.reached:.6g} s; call it again to continue")
             if opened.run.finished:
                 self._complete(opened.run)
 
@@ -319,7 +319,7 @@ class Execution:
         """
         self.saved = run.save()
         raise Interrupted(
-            f"interrupted at t = {self.state.time:.6g} s, {self.state.progress}; a checkpoint is saved: "
+            f"interrupted at t = {self.state.reached:.6g} s, {self.state.progress}; a checkpoint is saved: "
             f"continue with `{resume_command(self.folder)}`"
         )
 

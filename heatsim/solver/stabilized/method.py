@@ -280,7 +280,7 @@ class AdaptiveMethod:
         if not isfinite(error):
             raise NotFiniteError(
                 f"NaN or infinity in the field after t = {self.t!r} s, however short the step; look for values that "
-                "are far too large, or set solver.precision to float64"
+                "are far too large, or with float32 set solver.precision to float64"
             )
         if outside >= error and self.bounds[0] == 0.0:
             raise RunError(
@@ -289,5 +289,5 @@ class AdaptiveMethod:
             )
         raise RunError(
             f"time.tolerance = {self.tolerance.of_run!r} K cannot be met at t = {self.t!r} s: a step of {h:.3g} s is "
-            f"off by {error:.3g} K; raise time.tolerance, or set solver.precision to float64"
+            f"off by {error:.3g} K; raise time.tolerance, or with float32 set solver.precision to float64"
         )

@@ -76,7 +76,13 @@ class TerminalTable:
 
 
 def _group(widths: Sequence[int], room: int, names: int) -> list[list[int]]:
-    """The columns of numbers in groups that fit beside names of so many characters."""
+    """The numbers of the columns in groups: each group fits on a line behind the names.
+
+    Args:
+        widths: of the columns in characters; the first one has the names.
+        names: the most characters of a name on a line.
+        room: characters of a line.
+    """
     groups: list[list[int]] = [[]]
     used = start = min(widths[0], names) + _BETWEEN
     for column, width in list(enumerate(widths))[1:]:

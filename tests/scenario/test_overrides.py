@@ -5,7 +5,7 @@ from scenario_text import write
 
 from heatsim.errors import ScenarioError
 from heatsim.scenario import Constant, load
-from heatsim.scenario.documents.key_paths import numbered
+from heatsim.scenario.documents.key_paths import numbered, parts_of
 from heatsim.scenario.documents.load import parse_dict
 from heatsim.scenario.documents.overrides import Override, read_overrides
 
@@ -163,3 +163,9 @@ def test_a_name_of_two_entries_is_refused_with_their_numbers():
     assert mistake.message.endswith("2 entries of sources have this name: write one of the numbers 2 and 3")
     mistake = Override(("regions", "sinc", "material"), 1.0).apply(copy.deepcopy(DOCUMENT))
     assert mistake.message.endswith('the names in regions are "sink", "x", "2"; did you mean "sink"?')
+
+
+def test_digits_are_a_number_also_where_a_part_has_them_as_its_name() -> None:
+    document = {"regions": [{"name": "1"}, {"name": "0"}]}
+    assert numbered(parts_of("regions.'0'.material"), document) == ("regions", "0", "material")
+    assert numbered(parts_of("regions.1.material"), document) == ("regions", "1", "material")

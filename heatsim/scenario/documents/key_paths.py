@@ -1,7 +1,7 @@
 """Paths of keys by names: `regions.fin.box.max.z` is `regions.1.box.max.2` if the second region is the fin.
 
 In `--set` and in studies, the name of an entry of a list stands for its number, and the letter of an axis for that of a
-coordinate.
+coordinate. Digits alone are always a number, so names of digits are not found.
 """
 
 import re

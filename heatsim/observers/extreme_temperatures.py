@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from heatsim.errors import RunError
 from heatsim.observers.observer import FIELD, Observer, Reads, Value, Values
 from heatsim.observers.state import LeftRange, Record, RunState
-from heatsim.observers.temperature_ranges import ROUNDING, ranged, warnings
+from heatsim.observers.temperature_ranges import ROUNDING, WatchedSurface, ranged, warnings
+from heatsim.physics.operator.cold_surfaces import CooledSurface, cooled_surfaces
 from heatsim.solver.field.extreme_cells import Extreme
 
 # Relative to a temperature; if rounding raises an extreme by less than this, its time and place stay the same.
@@ -39,6 +40,8 @@ class ExtremeTemperatures(Observer):
             self._lowest_there, self._highest_there = there
         self._state = state
         self._ranged = ranged(state, looking=True)
+        cooled = cooled_surfaces(state.problem.boundary, state.problem.materials)
+        self._cooled = [(one, WatchedSurface(state, one.number)) for one in cooled if one.drop > ROUNDING]
 
     def reads(self, state: RunState) -> Reads:
         """The extremes of all cell types; the field if cells of a source must be compared with its table."""
@@ -52,7 +55,7 @@ class ExtremeTemperatures(Observer):
         """Compare the field with the records.
 
         Raises:
-            RunError: a temperature is below 0 K.
+            RunError: a temperature, of a cell or of a surface that a flux cools, is below 0 K.
         """
         low, high = state.statistics.temperatures_of_types()
         lowest, highest = min(low), max(high)
@@ -70,6 +73,9 @@ class ExtremeTemperatures(Observer):
             state.highest = replace(state.highest, temperature=highest)
         for one in self._ranged:
             one.compare(state, low, high)
+        for cooled, surface in self._cooled:
+            if lowest - cooled.drop < -ROUNDING and (coldest := surface.extremes(state)[0]) < -ROUNDING:
+                raise RunError(_cold_surface(state, cooled, coldest))
 
     def save(self) -> dict[str, Value]:
         """The records as text."""
@@ -96,6 +102,16 @@ def _below_zero(state: RunState, lowest: Record) -> str:
     return (
         f"{what}: {lowest.temperature:.6g} K{when} in cell {list(lowest.cell or ())}; sources or fluxes take out more "
         f"heat than {'surfaces can supply' if steady else 'there is'}; check the signs and units of their powers"
+    )
+
+
+def _cold_surface(state: RunState, cooled: CooledSurface, coldest: float) -> str:
+    """The message about a surface below 0 K."""
+    when = "" if state.problem.scenario.steady else f" at t = {state.time:.6g} s"
+    return (
+        f"a surface is below 0 K: {coldest:.6g} K{when}, because the flux of "
+        f"{state.problem.boundary.keys[cooled.number]} takes out more heat than the body can supply: a flux of "
+        f"{cooled.reason(state.problem.materials)}"
     )
 
 

@@ -42,7 +42,7 @@ class Ranged:
     types: Sequence[int] = ()
     amount: int | None = None
     during: tuple[float, float] | None = None
-    surface: "LawSurface | LawContact | None" = None
+    surface: "WatchedSurface | LawContact | None" = None
     around: tuple[float, float] = (inf, -inf)
 
     def passed(self, side: str, temperature: float) -> list[tuple[str, float]]:
@@ -105,7 +105,8 @@ def ranged(state: RunState, *, looking: bool = False) -> list[Ranged]:
     for name, every in problem.boundary.ends_of_laws.items():
         ends = [(key, low, high) for key, low, high in every if coldest < low or high < hottest]
         if ends:
-            surface = LawSurface(state, name) if looking else None
+            numbers = [number for number, each in enumerate(problem.boundary.keys) if each == name]
+            surface = WatchedSurface(state, *numbers) if looking else None
             found.append(
                 Ranged(_SURFACE, name, ends, surface=surface, around=(min(*around, beyond[0]), max(*around, beyond[1])))
             )
@@ -133,11 +134,10 @@ class LawContact:
         return float(T.min(initial=inf)), float(T.max(initial=-inf))
 
 
-class LawSurface:
-    """The surface with a condition that depends on its temperature; ``key``: of the condition. Collective."""
+class WatchedSurface:
+    """The surface with some conditions, by their numbers. Collective."""
 
-    def __init__(self, state: RunState, key: str) -> None:
-        numbers = [number for number, each in enumerate(state.problem.boundary.keys) if each == key]
+    def __init__(self, state: RunState, *numbers: int) -> None:
         self._cells = SurfaceCells(state.part, None, None, state.team, numbers)
         self._points = state.field.points(*self._cells.own_places)
 

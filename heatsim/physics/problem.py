@@ -20,7 +20,7 @@ from heatsim.physics.estimates.initial import InitialField
 from heatsim.physics.estimates.method_choice import MethodChoice, choose_method
 from heatsim.physics.estimates.method_work import first_tolerance
 from heatsim.physics.estimates.precision_choice import PrecisionChoice, choose_precision
-from heatsim.physics.estimates.temperature_range import of_surfaces
+from heatsim.physics.estimates.temperature_range import Occurring, of_surfaces
 from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
 from heatsim.physics.geometry.regions import Parts
 from heatsim.physics.matter.coefficients import (
@@ -33,6 +33,7 @@ from heatsim.physics.matter.coefficients import (
     derive,
 )
 from heatsim.physics.operator.balance import Balance
+from heatsim.physics.operator.cold_surfaces import cooled_surfaces, refuse_cold_surfaces
 from heatsim.physics.operator.grounding import refuse_floating
 from heatsim.physics.operator.stability import Stability, StabilityLimit
 from heatsim.physics.operator.steep_laws import refuse_steep_laws
@@ -125,6 +126,10 @@ class HeatProblem:
             reached = of_surfaces(start, painted.boundary, painted.materials)
         if painted.boundary.laws_rise:
             refuse_steep_laws(painted.boundary, painted.materials, reached)
+        if cooled := cooled_surfaces(painted.boundary, painted.materials):
+            start = InitialField.from_scenario(scenario, painted.parts, held=held)
+            occurring = Occurring.in_run(scenario, start, painted.boundary, painted.materials)
+            refuse_cold_surfaces(painted.boundary, painted.materials, cooled, occurring.high)
         problem = cls(
             scenario=scenario,
             asked=scenario,

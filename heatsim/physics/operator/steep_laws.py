@@ -6,6 +6,7 @@ to the half cell behind the surface, at the smallest conductivity that can occur
     K = 2k/(d·ratio)        ratio: of the area of the smooth surface to that of the voxel face
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import reduce
 
@@ -36,6 +37,16 @@ class HalfCellBehind:
     ratio: float
     factor: float
 
+    def cause(self, materials: CellTypes) -> str:
+        """Where its conductance comes from."""
+        axis, material = "xyz"[self.axis], materials.palette[materials.types[self.cell_type].material]
+        d = materials.grid.mean_spacing[self.axis] * self.factor
+        conductivity = self.conductance * self.ratio * d / 2.0
+        cause = f'2k/d with k = {conductivity:.3g} W/(m K) of "{material.name}" and d = {d:.3g} m along {axis}'
+        if self.ratio != 1.0:
+            cause += f", divided by {self.ratio:.3g}, the ratio of the smooth surface to the voxel face"
+        return cause
+
 
 def refuse_steep_laws(boundary: Boundary, materials: CellTypes, reached: tuple[float, float]) -> None:
     """Check that each law has one balance. Collective.
@@ -48,7 +59,8 @@ def refuse_steep_laws(boundary: Boundary, materials: CellTypes, reached: tuple[f
     Raises:
         ScenarioError: some laws may have several; names slopes, temperatures, conductances and the cells needed.
     """
-    behind, mistakes = _least_conductances(boundary, materials), dict[str, Mistake]()
+    behind = least_conductances(boundary, materials, {law.number for law in boundary.laws})
+    mistakes = dict[str, Mistake]()
     for number, rise in boundary.rises_of_laws(*reached).items():
         if number in behind and rise.slope >= STEEPEST * behind[number].conductance:
             key, scenario = boundary.keys[number], boundary.scenario
@@ -59,13 +71,15 @@ def refuse_steep_laws(boundary: Boundary, materials: CellTypes, reached: tuple[f
         raise ScenarioError(boundary.scenario.path, list(mistakes.values()))
 
 
-def _least_conductances(boundary: Boundary, materials: CellTypes) -> dict[int, HalfCellBehind]:
-    """The half cell that conducts least behind each law. Collective."""
-    laws, found = {law.number for law in boundary.laws}, dict[int, HalfCellBehind]()
+def least_conductances(
+    boundary: Boundary, materials: CellTypes, conditions: Collection[int]
+) -> dict[int, HalfCellBehind]:
+    """The half cell that conducts least behind each of some conditions, if they have surfaces. Collective."""
+    found = dict[int, HalfCellBehind]()
     with np.errstate(divide="ignore"):
         for faces in boundary_faces(boundary, materials):
             for number, some in faces.by_condition():
-                if number in laws and len(some):
+                if number in conditions and len(some):
                     types, factors = some.types(materials), np.broadcast_to(some.half_factors, len(some))
                     conductances = 1.0 / (some.resistances(materials, materials.most_half) * some.ratios)
                     least = int(conductances.argmin())
@@ -80,16 +94,12 @@ def _least_conductances(boundary: Boundary, materials: CellTypes) -> dict[int, H
 
 
 def _reason(materials: CellTypes, slope: float, behind: HalfCellBehind) -> str:
-    axis, material = "xyz"[behind.axis], materials.palette[materials.types[behind.cell_type].material]
-    d = materials.grid.mean_spacing[behind.axis] * behind.factor
-    finer = STEEPEST * behind.conductance / slope * d
-    conductivity = behind.conductance * behind.ratio * d / 2.0
-    cause = f'2k/d with k = {conductivity:.3g} W/(m K) of "{material.name}" and d = {d:.3g} m along {axis}'
-    if behind.ratio != 1.0:
-        cause += f", divided by {behind.ratio:.3g}, the ratio of the smooth surface to the voxel face"
+    axis = "xyz"[behind.axis]
+    finer = STEEPEST * behind.conductance / slope * materials.grid.mean_spacing[behind.axis] * behind.factor
     return (
         f"the heat flux into the body rises by {slope:.4g} W/(m² K), faster than half a cell can conduct it away: "
-        f"{behind.conductance:.4g} W/(m² K) ({cause}); so the surface would have several temperatures. Use cells below "
-        f"{finer:.2g} m along {axis}, or a law that changes over a wider range of temperatures. If surfaces do not "
+        f"{behind.conductance:.4g} W/(m² K) ({behind.cause(materials)}); so "
+        f"the surface would have several temperatures. Use cells below {finer:.2g} m along {axis}, or a law that "
+        "changes over a wider range of temperatures. If surfaces do not "
         'reach these temperatures, hold the law constant there, for example with "min(T, 600)" instead of T'
     )

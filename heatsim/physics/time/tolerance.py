@@ -10,10 +10,11 @@ STEADY_PART = 1e-4  # the default tolerance of a steady state, in parts of the r
 LEAST_DEFAULT = 1e-3  # K; less only where the whole run has a smaller range
 _FINEST = 1e-9  # K, a thousand roundings in float64
 # The estimate that a step may have at the default tolerance, in parts of it. With 1, runs of smooth bodies had errors
-# of 0.3 to 2 times the tolerance, and one in 80 random bodies, with heats that change fast, more than three times it.
-_PART_OF_STEP = 0.5
+# of 0.3 to 2 times the tolerance, and one in 80 random bodies, with heats that change fast, more than three times it;
+# with 0.5, two of 10,000 had 2.7 and 3.1 times it: errors of 25 periods with one sign.
+_PART_OF_STEP = 0.4
 # In the root, a tolerance above the default counts as at most this multiple of it. Rows between the ends of a step may
-# be off by 0.37 times its estimate: with 16, by 0.74 times the tolerance.
+# be off by 0.37 times its estimate: with 16, by 0.6 times the tolerance.
 _MOST_RATIO = 16.0
 # The least tolerance in roundings of a temperature.
 _ROUNDINGS = 16.0
@@ -24,8 +25,8 @@ class Tolerance:
     """The error that a run may have, and that of one step which follows from it, in K.
 
     The errors of steps of second order add up to an error of the run that grows with the power 2/3 of that of a step.
-    So for an error of the run, tol, the estimate e of a step may be ½·tol·√(tol/(2e-4·range)), and at most 2·tol. It is
-    about twice the error of the step.
+    So for an error of the run, tol, the estimate e of a step may be 0.4·tol·√(tol/(2e-4·range)), and at most 1.6·tol.
+    It is about twice the error of the step.
 
     Attributes:
         given: of the run, set by the user in K, or None for the default.

@@ -1,12 +1,13 @@
 """Fluxes that would cool a surface below 0 K."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from heatsim import Simulation
 from heatsim.errors import RunError, ScenarioError
-from heatsim.storage import folder, tables
+from heatsim.storage import folder, run_tables, tables
 
 # Half a cell conducts 2·30/0.002 = 30,000 W/(m² K).
 BAR = {
@@ -45,6 +46,19 @@ def test_a_run_ends_where_a_surface_falls_below_zero(method: str, tmp_path: Path
         simulation.run()
     first = tables.read(simulation.folder / folder.PROBES)[1][0, 1]
     assert first == pytest.approx((30_000.0 * 300.0 + 3_000.0 - 8.9e6) / 30_010.0, abs=1e-6)
+
+
+def test_a_flux_alone_is_computed_with_a_warning(tmp_path: Path) -> None:
+    """The body loses the heat as written, 1e-4 m² of it; its surface is 10e6/30,000 = 333 K colder than its cell."""
+    document = BAR | {"boundaries": {"x_max": {"type": "flux", "value": -1e7}}, "time": {"end": 0.02}}
+    simulation = Simulation.from_dict(document, tmp_path / "run")
+    simulation.run()
+    [warning] = json.loads((simulation.folder / folder.SUMMARY).read_text("utf-8"))["warnings"]
+    assert "boundaries.x_max left its surface with -" in warning
+    assert "at t = 0.02 s, below 0 K: the body has the heat as written" in warning
+    energy = run_tables.read_energy(simulation.folder)
+    assert energy is not None
+    assert energy.in_unit("J")["stored"][-1] == pytest.approx(-1e7 * 1e-4 * 0.02, rel=1e-9)
 
 
 def test_a_short_pulse_between_two_rows_is_refused(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from heatsim.solver.field.extreme_cells import Extreme
 
 # Relative to a temperature; if rounding raises an extreme by less than this, its time and place stay the same.
 _SAME = 1e-6
+_FLUX = "flux"
 
 
 class ExtremeTemperatures(Observer):
@@ -75,7 +76,11 @@ class ExtremeTemperatures(Observer):
             one.compare(state, low, high)
         for cooled, surface in self._cooled:
             if lowest - cooled.drop < -ROUNDING and (coldest := surface.extremes(state)[0]) < -ROUNDING:
-                raise RunError(_cold_surface(state, cooled, coldest))
+                if cooled.exchanges:
+                    raise RunError(_cold_surface(state, cooled, coldest))
+                which = LeftRange(_FLUX, state.problem.boundary.keys[cooled.number], "low")
+                if which not in state.beyond or coldest < state.beyond[which].temperature:
+                    state.beyond[which] = Record(coldest, state.time)
 
     def save(self) -> dict[str, Value]:
         """The records as text."""
@@ -106,7 +111,7 @@ def _below_zero(state: RunState, lowest: Record) -> str:
 
 
 def _cold_surface(state: RunState, cooled: CooledSurface, coldest: float) -> str:
-    """The message about a surface below 0 K."""
+    """The message about a surface below 0 K that exchanges heat."""
     when = "" if state.problem.scenario.steady else f" at t = {state.time:.6g} s"
     return (
         f"a surface is below 0 K: {coldest:.6g} K{when}, because the flux of "
@@ -116,10 +121,19 @@ def _cold_surface(state: RunState, cooled: CooledSurface, coldest: float) -> str
 
 
 def temperature_warnings(state: RunState) -> list[str]:
-    """Warnings about the temperatures of a run: one of several states, beyond tables."""
+    """Warnings about the temperatures of a run: surfaces below 0 K, one of several states, beyond tables."""
+    steady = state.steady is not None
     found = []
+    for which, of in state.beyond.items():
+        if which.kind == _FLUX:
+            when = "" if steady else f" at t = {of.time:.6g} s"
+            found.append(
+                f"the flux of {which.name} left its surface with {of.temperature:.6g} K{when}, below 0 K: the body has "
+                "the heat as written, but this temperature has no meaning; check the sign and unit of the flux, and if "
+                "it is a short pulse use finer cells"
+            )
     lowest, unit = state.lowest, state.problem.scenario.output.temperature_unit
-    rising = state.problem.boundary.rises_of_laws(*state.problem.reached) if state.steady is not None else {}
+    rising = state.problem.boundary.rises_of_laws(*state.problem.reached) if steady else {}
     if rising and lowest is not None and state.highest is not None:
         keys = dict.fromkeys(state.problem.boundary.keys[number] for number in rising)
         found.append(

@@ -68,11 +68,11 @@ class EnergyRow(NamedTuple):
 
 
 class LeftRange(NamedTuple):
-    """A material, source or surface that left the range of its tables, and the side.
+    """A material, source or surface that left the range of its tables, or a flux that cools one below 0 K; the side.
 
     Attributes:
-        kind: "material", "source" or "surface".
-        name: its name.
+        kind: "material", "source", "surface", "contact" or "flux".
+        name: its name, or the key of its condition.
         side: "low" or "high".
     """
 

@@ -4,7 +4,9 @@ A surface with the temperature T of the cell behind it has a temperature below 0
 
     K·T + h·T∞ + ε·σ·T_sur⁴ + q < 0
 
-with K of the half cell between both. So it cannot be colder than its cell by more than −q/K.
+with K of the half cell between both. So it cannot be colder than its cell by more than −q/K. What such a surface
+exchanges has no meaning: the run is refused. A flux alone takes its heat as written, and only the temperature of its
+surface has no meaning: a warning says so.
 """
 
 from dataclasses import dataclass
@@ -25,11 +27,13 @@ class CooledSurface:
     Attributes:
         number: of the condition.
         flux: the lowest one into the body in W/m².
+        exchanges: whether the surface exchanges heat too, by its own temperature.
         behind: the half cell that conducts least behind it.
     """
 
     number: int
     flux: float
+    exchanges: bool
     behind: HalfCellBehind
 
     @property
@@ -41,23 +45,25 @@ class CooledSurface:
         """Why its surface is so much colder than its cell, and what to do."""
         return (
             f"{self.flux:.6g} W/m² makes a surface up to {self.drop:.6g} K colder than its cell, because half a cell "
-            f"conducts {self.behind.conductance:.4g} W/(m² K) ({self.behind.cause(materials)}); check its sign and unit"
+            f"conducts {self.behind.conductance:.4g} W/(m² K) ({self.behind.cause(materials)}); check its sign and "
+            f"unit, and if it is a short pulse use finer cells along {'xyz'[self.behind.axis]}"
         )
 
 
 def cooled_surfaces(boundary: Boundary, materials: CellTypes) -> list[CooledSurface]:
     """The conditions whose given flux takes heat out of the body at some time. Collective."""
     end = boundary.scenario.time.end
-    lowest = {n: time_functions(each).flux.extremes(end)[0] for n, each in enumerate(boundary.conditions)}
+    of = list(map(time_functions, boundary.conditions))
+    lowest = {number: functions.flux.extremes(end)[0] for number, functions in enumerate(of)}
     cooled = {number: flux for number, flux in lowest.items() if flux < 0.0}
     if not cooled:
         return []
     behind = least_conductances(boundary, materials, cooled)
-    return [CooledSurface(number, flux, behind[number]) for number, flux in cooled.items() if number in behind]
+    return [CooledSurface(n, cooled[n], bool(of[n].exchanges), behind[n]) for n in cooled if n in behind]
 
 
 def refuse_cold_surfaces(boundary: Boundary, materials: CellTypes, cooled: list[CooledSurface], hottest: float) -> None:
-    """Check that no flux is certain to cool a surface below 0 K.
+    """Check that no flux is certain to cool a surface below 0 K that exchanges heat.
 
     Args:
         boundary: the conditions.
@@ -71,7 +77,7 @@ def refuse_cold_surfaces(boundary: Boundary, materials: CellTypes, cooled: list[
     end, mistakes = boundary.scenario.time.end, dict[str, Mistake]()
     for one in cooled:
         condition, of = boundary.conditions[one.number], time_functions(boundary.conditions[one.number])
-        if materials.varies or depends_on_surface(condition):
+        if not one.exchanges or materials.varies or depends_on_surface(condition):
             continue
         film, ambient, emissivity, surroundings = (
             function.extremes(end)[1] for function in (of.film, of.ambient, of.emissivity, of.surroundings)

@@ -297,8 +297,8 @@ def test_the_default_tolerance_grows_with_the_range_of_the_field() -> None:
     steps = run(method, 2.0, JUMPS)
     span = method.tolerance.high - method.tolerance.low
     assert span > 5.0  # 1 mK is 0.02 % of 5 K
-    assert steps[0].tolerance == 0.5 * 1e-3
-    assert steps[-1].tolerance == pytest.approx(0.5 * 2e-4 * span)
+    assert steps[0].tolerance == 0.4 * 1e-3
+    assert steps[-1].tolerance == pytest.approx(0.4 * 2e-4 * span)
     assert method.save()["tolerance"] == {"low": method.tolerance.low, "high": method.tolerance.high}
 
 

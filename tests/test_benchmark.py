@@ -24,7 +24,8 @@ from heatsim.kernels.catalog import KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.ensemble import launches
 from heatsim.kernels.launch_shapes import Shape, Task, candidates
-from heatsim.kernels.primers.primers import PRIMERS, Primer
+from heatsim.kernels.primers import primers
+from heatsim.kernels.primers.primers import FOLDER, PRIMERS, Primer
 from heatsim.kernels.reductions import fused
 from heatsim.kernels.reductions.ladder import LADDER, Rung
 
@@ -536,13 +537,41 @@ def test_a_wrong_primer_is_reported_and_not_timed(
         (["--cells", "40", "30", "20"], "--primers takes one number"),
         (["--plot", "roofline.png"], "leave out --kernel, --energy and --plot"),
         (["--reductions"], "--reductions and --primers exclude each other"),
+        (["--emulate", "--repeats", "9"], "--emulate checks --primers and measures nothing"),
+        (["--emulate", "--cells", "40", "30"], "--primers takes one number"),
+        ([], "or add --emulate: it checks them and prints no speeds"),
     ],
 )
 def test_primers_that_cannot_be_measured_are_refused(
-    words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], complaint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    def no_gpu(requested: str) -> object:
+        raise DeviceError('device "cuda" cannot be used: no driver; use device "cpu"')
+
+    monkeypatch.setattr(device, "choose", no_gpu)
     assert main(["bench", "--primers", *words]) == 2
     assert complaint in capsys.readouterr().err
+
+
+def test_primers_are_checked_without_a_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All are right; L2 without its barrier is not."""
+    words = ["bench", "--primers", "--emulate", "--cells", "40", "--precision", "float32"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert out.count(" right ") == sum(len(primer.kernels) for primer in PRIMERS)
+    assert "GB/s" not in out
+    for path in FOLDER.glob("*.cu"):
+        text = path.read_text(encoding="utf-8")
+        tmp_path.joinpath(path.name).write_text(text.replace("__syncthreads();", "") if "L2" in path.name else text)
+    monkeypatch.setattr(primers, "FOLDER", tmp_path)
+    assert main([*words, "--json", str(tmp_path / "found.json")]) == 1
+    out, err = capsys.readouterr()
+    assert "heatsim: wrong primers: L2 tiled in float32\n" in err
+    assert "values of 1,600 depend on the order of the threads, the first at x = 0: NaN" in " ".join(out.split())
+    found = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))["measurements"]
+    assert [kernel["verdict"] for kernel in found[0]["kernels"]] == ["right", "wrong", "right"]
 
 
 @pytest.mark.gpu

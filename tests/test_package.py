@@ -102,7 +102,7 @@ def test_doctor_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: py
         "MPI": 'pip install "heatsim[ranks]"',
         "Dask": "install heatsim[cluster]",
         "ffmpeg": 'pip install "heatsim[video]"',
-        "g++": "only the tests of heatsim need g++",
+        "g++": "only CUDA kernels without a GPU need g++",
     }
     for name, remedy in advice.items():
         assert remedy in found[name]

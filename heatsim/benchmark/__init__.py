@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from heatsim import device as devices
+from heatsim.benchmark.emulated import PrimerEmulation, emulate_primers
 from heatsim.benchmark.ensembles import EnsembleMeasurement, measure_ensembles
 from heatsim.benchmark.measure import AUTO, measure
 from heatsim.benchmark.memory import check_memory
@@ -20,6 +21,7 @@ __all__ = [
     "EnsembleMeasurement",
     "KernelResult",
     "Measurement",
+    "PrimerEmulation",
     "PrimerMeasurement",
     "ReductionMeasurement",
     "StageTimings",
@@ -27,12 +29,14 @@ __all__ = [
     "benchmark_ensembles",
     "benchmark_primers",
     "benchmark_reductions",
+    "check_primers",
     "to_json",
 ]
 
 FEWEST_REPEATS = 5
 _EDGE = {"cuda": 512, "cpu": 256}
 _IMAGE_EDGE = 8192
+_EMULATED_EDGE = 200
 _PRECISIONS = ("float32", "float64")
 
 
@@ -119,10 +123,29 @@ def benchmark_primers(
         CapacityError: the arrays do not fit in memory; nothing has been allocated.
     """
     _check_repeats(repeats)
-    if cells is not None and (len(cells) != 1 or cells[0] < 1):
-        raise InputError(f"--cells {' '.join(map(str, cells))}: --primers takes one number, at least 1")
-    gpu, edge = _gpu(device, "--primers measures kernels of a GPU"), _IMAGE_EDGE if cells is None else cells[0]
+    edge = _edge(cells, _IMAGE_EDGE)
+    gpu = _gpu(device, "--primers measures kernels of a GPU", ", or add --emulate: it checks them and prints no speeds")
     return [found for precision in precisions for found in measure_primers(gpu, edge, precision, repeats, say)]
+
+
+def check_primers(
+    cells: Sequence[int] | None = None,
+    precisions: Sequence[str] = _PRECISIONS,
+    say: Callable[[str], None] = lambda doing: None,
+) -> list[PrimerEmulation]:
+    """Compile the primers with g++ and compare them with NumPy, without a GPU and without speeds.
+
+    Args:
+        cells: one number, the pixels along either axis of the image; None for 200. The line has as many values.
+        precisions: "float32", "float64" or both.
+        say: called with a text before each part of the work.
+
+    Raises:
+        InputError: more than one number of cells.
+        DeviceError: no g++.
+    """
+    edge = _edge(cells, _EMULATED_EDGE)
+    return [found for precision in precisions for found in emulate_primers(edge, precision, say)]
 
 
 def benchmark_ensembles(
@@ -170,16 +193,30 @@ def benchmark_ensembles(
 
 
 def to_json(
-    measurements: Sequence[Measurement | ReductionMeasurement | PrimerMeasurement | EnsembleMeasurement],
+    measurements: Sequence[
+        Measurement | ReductionMeasurement | PrimerMeasurement | PrimerEmulation | EnsembleMeasurement
+    ],
 ) -> str:
     """JSON text: `measurements` is a list with one object for each measurement."""
     return marked_json({"measurements": [asdict(measurement) for measurement in measurements]})
 
 
-def _gpu(requested: str, what: str) -> Device:
+def _gpu(requested: str, what: str, instead: str = "") -> Device:
+    """The GPU that a measurement needs; ``instead``: what else a user may do."""
     if requested == "cpu":
-        raise DeviceError(f'{what}; use device "cuda" or "auto"')
-    return devices.choose("cuda")
+        raise DeviceError(f'{what}; use device "cuda" or "auto"{instead}')
+    try:
+        return devices.choose("cuda")
+    except DeviceError as error:
+        reason, *_ = str(error).split("; ")  # what follows advises the CPU
+        raise DeviceError(f"{what}, but {reason}; check with `heatsim doctor`{instead}") from None
+
+
+def _edge(cells: Sequence[int] | None, default: int) -> int:
+    """The pixels along an axis of the image of the primers."""
+    if cells is not None and (len(cells) != 1 or cells[0] < 1):
+        raise InputError(f"--cells {' '.join(map(str, cells))}: --primers takes one number, at least 1")
+    return default if cells is None else cells[0]
 
 
 def _check_repeats(repeats: int) -> None:

@@ -96,20 +96,25 @@ def measure_primers(
     return [_measure(device, primer, edge, precision, repeats, say) for primer in PRIMERS]
 
 
+def shape_of(primer: Primer, edge: int) -> tuple[int, ...]:
+    """The shape of a primer's array for an image of edge × edge pixels."""
+    return (edge * edge,) if primer.dimensions == 1 else (edge, edge)
+
+
+def some_values(shape: tuple[int, ...], precision: str) -> NDArray[Any]:
+    """Random values from 0 to 1."""
+    return np.asarray(np.random.default_rng(_SEED).random(shape, dtype=np.dtype(precision).type))
+
+
 def _measure(
     device: Device, primer: Primer, edge: int, precision: str, repeats: int, say: Callable[[str], None]
 ) -> PrimerMeasurement:
     from numba import get_num_threads
 
-    shape = (edge * edge,) if primer.dimensions == 1 else (edge, edge)
+    shape = shape_of(primer, edge)
     nx, ny, *_ = (*reversed(shape), 1)
     say(f"{primer.name}, {precision}: making values")
-    generator = np.random.default_rng(_SEED)
-
-    def generate() -> NDArray[Any]:
-        return np.asarray(generator.random(shape, dtype=np.dtype(precision).type))
-
-    values = generate()
+    values = some_values(shape, precision)
     field = Field(device, Grid((nx, ny, 1), (1.0, 1.0, 1.0)), precision, reference=0.0)
     source, target = field.deviation.reshape(shape), field.spare.reshape(shape)
     source.set(values)
@@ -129,7 +134,7 @@ def _measure(
     copy_GBps = max(2.0 * values.nbytes / timing.seconds for timing in timings[len(right) :]) / 1e9
     cpu = devices.choose("cpu")
     stages = {
-        "generate": _seconds(cpu, generate, repeats),
+        "generate": _seconds(cpu, lambda: some_values(shape, precision), repeats),
         "to the GPU": _seconds(device, lambda: source.set(values), repeats),
         "to the host": _seconds(device, lambda: source.get(out=result), repeats),
         "CPU": _seconds(cpu, on_cpu, repeats),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from heatsim.benchmark.emulated import PrimerEmulation
 from heatsim.benchmark.ensembles import EnsembleMeasurement
 from heatsim.benchmark.method_results import MethodResult, WorkPrecision
 from heatsim.benchmark.primers import PrimerMeasurement
@@ -44,6 +45,7 @@ _PRIMERS: _Columns = (
     ("× CPU", "over_cpu", ",.3g"),
     ("× CPU,\nwith copies", "over_cpu_with_copies", ",.2g"),
 )
+_EMULATED: _Columns = (("result", "verdict", "s"), ("idea", "idea", "s"))
 _ENSEMBLES: _Columns = (
     ("members\nGCells/s", "GCells", ",.4g"),
     ("spread", "spread", ".1%"),
@@ -84,6 +86,15 @@ def describe_primers(measurement: PrimerMeasurement) -> "Group":
         f"copy {measurement.copy_GBps:,.4g} GB/s; {_median(measurement)}",
     )
     return _group(heading, "kernel", _PRIMERS, measurement.kernels)
+
+
+def describe_emulated(found: PrimerEmulation) -> "Group":
+    """The kernels of a primer that are right, and what is wrong with the others, within 80 columns."""
+    heading = (
+        f"{found.primer}, {found.precision}, {_times(found.shape)}: the bits of NumPy",
+        "compiled by g++, threads one after the other, forward and in reverse; no speeds",
+    )
+    return _group(heading, "kernel", _EMULATED, found.kernels)
 
 
 def describe_ensembles(measurement: EnsembleMeasurement) -> "Group":

@@ -42,6 +42,12 @@ Primers = Annotated[
         help="Instead, measure two small stencils on a GPU: a moving sum, the smoothing of an image.", negative=""
     ),
 ]
+Emulate = Annotated[
+    bool,
+    Parameter(
+        help="With --primers: check the kernels without a GPU. g++ compiles them; no speeds are printed.", negative=""
+    ),
+]
 Members = Annotated[
     int | None,
     Parameter(
@@ -68,6 +74,7 @@ def bench(
     energy: Annotated[bool, Parameter(help="Also sum the heat through the faces.", negative="")] = False,
     reductions: Reductions = False,
     primers: Primers = False,
+    emulate: Emulate = False,
     members: Members = None,
     json: Annotated[Path | None, Parameter(help="Write the numbers to this JSON file.")] = None,
     plot: Annotated[
@@ -87,22 +94,26 @@ def bench(
         check_replaceable(plot, PICTURES, overwrite)
     if methods:
         kernel_only = {"--cells": cells, "--energy": energy, "--reductions": reductions, "--members": members}
-        kernel_only |= {"--primers": primers, "--repeats": repeats != _REPEATS}
+        kernel_only |= {"--primers": primers, "--emulate": emulate, "--repeats": repeats != _REPEATS}
         return bench_methods(scenario, overrides, patience, device, kernel, precision, json, plot, kernel_only)
     if scenario is not None or overrides or patience is not None:
         raise InputError("a scenario, --set and --patience are for --methods: add --methods, or leave them out")
     precisions = (precision,) if precision else ("float32", "float64")
+    if emulate and (not primers or device != "auto" or repeats != _REPEATS):
+        raise InputError("--emulate checks --primers and measures nothing: leave out --device and --repeats")
     if reductions or primers:
         one = "--reductions" if reductions else "--primers"
         if kernel or energy or plot is not None:
             raise InputError(f"{one} measures no kernels of steps: leave out --kernel, --energy and --plot")
         if members is not None or (reductions and primers):
             raise InputError(f"{one} and {'--members' if members is not None else '--primers'} exclude each other")
+        if emulate:
+            return _emulate(cells, precisions, json)
         bench_these = benchmark_reductions if reductions else benchmark_primers
         describe = table.describe_reductions if reductions else table.describe_primers
         sums = _shown(describe, json, lambda say: bench_these(cells, precisions, device, repeats, say))
         return _exit_code(
-            "reductions" if reductions else "primers",
+            f"{'reductions' if reductions else 'primers'}, which were not timed",
             [(each, each.reductions if reductions else each.kernels) for each in sums],
         )
     if members is not None:
@@ -113,13 +124,21 @@ def bench(
             json,
             lambda say: benchmark_ensembles(cells, members, precisions, kernel, device, repeats, energy, say),
         )
-        return _exit_code("kernels", [(each, each.kernels) for each in ensembles])
+        return _exit_code("kernels, which were not timed", [(each, each.kernels) for each in ensembles])
     measurements = _shown(
         table.describe, json, lambda say: benchmark(cells, precisions, kernel, device, repeats, energy, say)
     )
     if plot is not None:
         draw(plot, measurements)
-    return _exit_code("kernels", [(each, each.kernels) for each in measurements])
+    return _exit_code("kernels, which were not timed", [(each, each.kernels) for each in measurements])
+
+
+def _emulate(cells: tuple[int, ...] | None, precisions: Sequence[str], json: Path | None) -> int:
+    """Check the primers without a GPU."""
+    from heatsim.benchmark import check_primers, table
+
+    found = _shown(table.describe_emulated, json, lambda say: check_primers(cells, precisions, say))
+    return _exit_code("primers", [(each, each.kernels) for each in found])
 
 
 def _shown(
@@ -148,5 +167,5 @@ def _exit_code(what: str, found: Iterable[tuple[Any, Iterable[Any]]]) -> int:
     """
     wrong = [f"{one.name} in {measurement.precision}" for measurement, results in found for one in results if one.error]
     if wrong:
-        raise RunError(f"wrong {what}, which were not timed: {', '.join(wrong)}")
+        raise RunError(f"wrong {what}: {', '.join(wrong)}")
     return 0

@@ -129,8 +129,8 @@ def _ffmpeg() -> str:
 def _compiler() -> str:
     found = shutil.which("g++")
     if found is None:
-        raise InputError("only the tests of heatsim need g++, for CUDA kernels without a GPU")
-    return f"{found}, for the tests of heatsim"
+        raise InputError("only CUDA kernels without a GPU need g++: `heatsim kernels --check`, the tests")
+    return f"{found}, for CUDA kernels without a GPU"
 
 
 def _cache() -> str:

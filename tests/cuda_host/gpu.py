@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda_host.host_cupy import HostNumber, HostStream, asarray, do_or_record, host_device
-from cuda_host.machine import compile_kernel
 
 from heatsim import device
 from heatsim.kernels import compilation, compiled, launch, structs
+from heatsim.kernels.emulation import machine
+from heatsim.kernels.emulation.machine import compile_kernel
 
 
 def play_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +35,7 @@ def compile_on_host(build: compilation.Build) -> launch.CudaKernel:
 
         def __call__(self, blocks: Any, block: Any, arguments: Any, shared_mem: int) -> None:
             if build.members and build.spec.resident:
-                table, grid = _as_items(arguments[0], *kernel.parameters[0]), arguments[1].copy()
+                table, grid = machine.as_items(arguments[0], *kernel.parameters[0]), arguments[1].copy()
                 do_or_record(lambda: kernel.launch(blocks, block, table, grid, shared_bytes=shared_mem))
                 return
             if build.members:
@@ -75,8 +76,7 @@ def _copy_rows(to: int, pitch: int, source: int, source_pitch: int, width: int, 
 
 def function_on_host(source: str, name: str, macros: Mapping[str, str | int], folder: Path = compiled.FOLDER) -> Any:
     """As heatsim.kernels.compiled.function."""
-    options = [option for option in compiled.options(macros) if option.startswith("-D")]
-    kernel = compile_kernel(folder / source, options, name)
+    launch_at_once = machine.function(source, name, macros, folder)
 
     class Function:
         num_regs, local_size_bytes = 24, 0
@@ -84,15 +84,9 @@ def function_on_host(source: str, name: str, macros: Mapping[str, str | int], fo
         def __call__(self, blocks: tuple[int, ...], threads: tuple[int, ...], arguments: Sequence[Any]) -> None:
             # CuPy launches one block where a size of the grid is 0; it would read what is not there.
             assert all(size > 0 for size in blocks), f"{name}: an empty grid of blocks"
-            given = [_as_items(argument, *kind) for argument, kind in zip(arguments, kernel.parameters, strict=True)]
-            do_or_record(lambda: kernel.launch((*blocks, 1, 1)[:3], (*threads, 1, 1)[:3], *given))
+            do_or_record(lambda: launch_at_once(blocks, threads, arguments))
 
     return Function()
-
-
-def _as_items(argument: Any, is_pointer: bool, size: int) -> Any:
-    """The items of ``size`` bytes that a pointer points to; other arguments as they are."""
-    return np.asarray(argument).view(np.dtype((np.void, size))) if is_pointer else argument
 
 
 __all__ = ["HostNumber", "HostStream", "asarray", "compile_on_host", "function_on_host", "host_device", "play_gpu"]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_host.machine import HostKernel, compile_kernel
 from cuda_host.strict import plainly
 
 from heatsim.device import Device
+from heatsim.kernels.emulation.machine import HostKernel, compile_kernel
 from heatsim.kernels.multigrid import cuda_sweeps
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 

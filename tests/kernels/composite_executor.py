@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_host.machine import compile_kernel, guarded
 from executor import BLOCK_MEMORY, CPU, CUDA, GUARD, grid_on_host, of_steps, room_of, source_of, steps_a_launch
 from numpy.typing import NDArray
 
@@ -20,6 +19,7 @@ from heatsim.kernels.composite.cell_heat import heating_build, heating_launch
 from heatsim.kernels.cpu.composite_body import CompositeCall
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cuda_graphs import Sweeps
+from heatsim.kernels.emulation.machine import compile_kernel, guarded
 from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.mixed_cells import NO_MIXED_CELLS, MixedCells

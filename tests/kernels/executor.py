@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 from covering import SLOW, covering
-from cuda_host.machine import Guarded, HostKernel, compile_kernel, compile_kernels, guarded
 from numpy.typing import NDArray
 
 from heatsim import device
@@ -24,6 +23,7 @@ from heatsim.kernels import compilation, cuda_graphs, fitting, launch, structs
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.composite.arrays import address
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
+from heatsim.kernels.emulation.machine import Guarded, HostKernel, compile_kernel, compile_kernels, guarded
 from heatsim.physics.matter.coefficients import SCHEMES, Scheme
 
 CUDA = tuple(spec for spec in KERNELS if spec.backend == "cuda")

@@ -21,7 +21,6 @@ from composite_executor import (
     on_host,
 )
 from covering import SLOW, covering
-from cuda_host.machine import compile_kernels
 from executor import CPU, Borders, room_of, source_of
 from executor import VARIANTS as EVERY_VARIANT
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.emulation.machine import compile_kernels
 from heatsim.physics.cells import cell_type_map
 from heatsim.physics.cells.cell_heat import Amount, DensityTable, HeatedCells
 from heatsim.physics.cells.cell_types import INTERIOR, CellTypes

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from composite_executor import CompositeSteps, Executor, builds, corrected, on_gpu, on_host
-from cuda_host.machine import HostKernel, KernelError, Order, compile_kernel
 from executor import BLOCK_MEMORY, CUDA, ROOM, grid_on_host, source_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +19,7 @@ from heatsim import device
 from heatsim.grid import Grid
 from heatsim.kernels import compilation, launch, structs
 from heatsim.kernels.composite.arrays import ledger_struct, make_tables
+from heatsim.kernels.emulation.machine import HostKernel, KernelError, Order, compile_kernel
 from heatsim.kernels.temporal_composite import box_contents, boxes, correction
 from heatsim.kernels.temporal_composite.box_contents import LISTED
 from heatsim.kernels.temporal_composite.boxes import BRICK

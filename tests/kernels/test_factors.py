@@ -21,11 +21,11 @@ from composite_executor import (
     on_host,
 )
 from covering import SLOW
-from cuda_host.machine import compile_kernels
 from executor import CPU, room_of, source_of
 from test_composite_kernels import body
 
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.emulation.machine import compile_kernels
 from heatsim.physics.operator.heat_sums import HeatSums
 
 ORACLE = CPU[0]

@@ -13,7 +13,6 @@ from composite_executor import on_cpu as composite_on_cpu
 from composite_executor import on_host as composite_on_host
 from covering import SLOW
 from cuda_host.host_cupy import host_device
-from cuda_host.machine import compile_kernels
 from executor import (
     CPU,
     CUDA,
@@ -35,6 +34,7 @@ from test_kernels import PERIODIC, random_steps
 from heatsim.grid import Grid
 from heatsim.kernels import fitting
 from heatsim.kernels.catalog import KERNELS, SINGLE_STEP, KernelSpec, choose
+from heatsim.kernels.emulation.machine import compile_kernels
 from heatsim.kernels.launch_shapes import Task, candidates
 
 ORACLE, NAIVE = CPU[0], CUDA[0]

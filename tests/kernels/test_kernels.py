@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from covering import SLOW
-from cuda_host.machine import compile_kernel
 from executor import (
     CPU,
     CUDA,
@@ -36,6 +35,7 @@ from heatsim.grid import Grid
 from heatsim.kernels import compilation, fitting, launch, structs, tiling
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu.oracle import FACE_SLICES, advance_numpy
+from heatsim.kernels.emulation.machine import compile_kernel
 from heatsim.physics.matter.coefficients import Scheme
 
 ORACLE = next(spec for spec in CPU if spec.name == "numpy")

@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 from covering import SLOW, covering
-from cuda_host.machine import FOLDER
 from executor import BLOCK_MEMORY
 
 from heatsim.grid import Grid
@@ -469,7 +469,8 @@ def test_patches_that_share_cells_compile_without_warnings_or_spills(architectur
 
 
 def test_spills_are_seen_in_the_log() -> None:
-    compiled = compile_source((FOLDER / "spills.cu").read_text(), "spills.cu", 90, ("--maxrregcount=32",))
+    text = (Path(__file__).parents[1] / "cuda_host" / "spills.cu").read_text()
+    compiled = compile_source(text, "spills.cu", 90, ("--maxrregcount=32",))
     ((_, stores, loads),) = compiled.local_memory
     assert stores > 0
     assert loads > 0

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 from covering import mostly_slow
-from cuda_host.machine import KernelError, compile_kernel
 from numpy.typing import NDArray
 
 from heatsim.device import Device
+from heatsim.kernels.emulation.machine import KernelError, compile_kernel
 from heatsim.kernels.primers import cpu
 from heatsim.kernels.primers.primers import FOLDER, PRIMERS, RADIUS, Primer, PrimerKernel, moving_sum, smooth
 

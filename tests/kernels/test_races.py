@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_host.machine import Guarded, HostKernel, KernelError, Order, compile_kernel, guarded
 from executor import grid_on_host, of_steps, room_of
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.kernels import compilation, fitting, launch, structs
 from heatsim.kernels.catalog import KERNELS, KernelSpec
+from heatsim.kernels.emulation.machine import Guarded, HostKernel, KernelError, Order, compile_kernel, guarded
 
 ORDERS: tuple[Order, ...] = ("forward", "reverse")
 LADDER = [spec for spec in KERNELS if spec.backend == "cuda"]
@@ -43,7 +43,7 @@ def build(spec: KernelSpec, members: bool = False) -> compilation.Build:
 
 def host_kernel(spec: KernelSpec, source: Path, members: bool = False, mutant: bool = False) -> HostKernel:
     macros = [option for option in build(spec, members).options if option.startswith("-D")]
-    return compile_kernel(source, macros, mutant=mutant)
+    return compile_kernel(source, macros, once=mutant)
 
 
 def some_steps(

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_host.machine import KernelError, compile_kernel
 from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import compiled
+from heatsim.kernels.emulation.machine import KernelError, compile_kernel
 from heatsim.kernels.reductions import find, fused, ladder
 from heatsim.kernels.reductions.fused import Sections
 from heatsim.kernels.reductions.ladder import LADDER, Rung, Summing

@@ -6,12 +6,12 @@ from functools import cache
 import numpy as np
 import pytest
 from covering import SLOW
-from cuda_host.machine import compile_kernels
 from executor import CPU, CUDA, EXECUTIONS, Executor, Result, Steps, on_cpu, on_host, source_of, sweeps_on_cuda
 from test_kernels import PERIODIC, random_steps
 
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
+from heatsim.kernels.emulation.machine import compile_kernels
 from heatsim.physics.matter.coefficients import Scheme
 
 ORACLE = CPU[0]

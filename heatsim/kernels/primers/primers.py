@@ -57,17 +57,21 @@ class Primer:
     kernels: tuple[PrimerKernel, ...]
     dimensions: int
 
-    def launcher(self, kernel: PrimerKernel, values: Any, result: Any) -> tuple[Any, Callable[[], None]]:
+    def launcher(
+        self, kernel: PrimerKernel, values: Any, result: Any, compiler: Callable[..., Any] | None = None
+    ) -> tuple[Any, Callable[[], None]]:
         """Compile a kernel; return its function, and what launches it once.
 
         Args:
             kernel: which one.
             values: a device array of ``dimensions`` axes.
             result: where it writes, an array of the same shape.
+            compiler: makes a function of a file; None for :func:`heatsim.kernels.compiled.function`.
         """
         nx, *more = reversed(values.shape)
         across = _VECTOR_BYTES // values.itemsize if kernel.vectors else 1
-        function = compiled.function(kernel.source, self.function, self.macros(str(values.dtype), nx), FOLDER)
+        compiler = compiled.function if compiler is None else compiler
+        function = compiler(kernel.source, self.function, self.macros(str(values.dtype), nx), FOLDER)
         if self.dimensions == 1:
             blocks = (ceil(nx / (_THREADS * across)),)
             return function, lambda: function(blocks, (_THREADS,), (values, result, np.uint64(nx)))

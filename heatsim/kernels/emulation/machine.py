@@ -3,10 +3,10 @@
 ``cuda_host.h`` gives g++ the words of CUDA C and runs blocks, threads, shared memory, barriers and warps;
 ``compile_kernel`` makes a kernel of a .cu file as it stands, ``HostKernel.launch`` runs it on NumPy arrays.
 
-A launch raises ``KernelError`` for what would hang or damage memory on a GPU: threads that wait at different barriers,
-an index beyond a shared or local array, a misaligned address. Shared memory is filled with NaN before each block.
-A race between threads shows as a difference between ``order="forward"`` and ``order="reverse"``; an access outside an
-array shows in ``Guarded``.
+A launch raises :class:`KernelError` for what would hang or damage memory on a GPU: threads that wait at different
+barriers, an index beyond a shared or local array, a misaligned address. Shared memory is filled with NaN before each
+block. A race between threads shows as a difference between ``order="forward"`` and ``order="reverse"``; a write outside
+an array shows in :class:`Guarded`.
 """
 
 import atexit
@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
-from heatsim.kernels import compilation
+from heatsim.errors import DeviceError, RunError
+from heatsim.kernels import compilation, compiled
 
 FOLDER = Path(__file__).parent
 BUILDS = "HEATSIM_HOST_BUILDS"
@@ -51,8 +51,12 @@ Dim3 = tuple[int, int, int]
 Order = Literal["forward", "reverse"]
 
 
-class KernelError(Exception):
+class KernelError(RunError):
     """A launch that would have hung or damaged memory on a GPU."""
+
+
+class CompilationError(RunError):
+    """CUDA C that g++ cannot compile."""
 
 
 class _Parameter(ctypes.Structure):
@@ -125,15 +129,20 @@ class Guarded:
     array: NDArray[Any]
 
     def assert_guards_untouched(self) -> None:
-        """Fail if anything was written outside the array."""
+        """Check that nothing was written outside the array.
+
+        Raises:
+            KernelError: something was.
+        """
         zone = (self.memory.nbytes - self.array.nbytes) // 2
         for side, guard in (("before", self.memory[:zone]), ("behind", self.memory[zone + self.array.nbytes :])):
             touched = np.flatnonzero(guard != 0xFF)
-            assert touched.size == 0, f"{touched.size} bytes written {side} the array of shape {self.array.shape}"
+            if touched.size:
+                raise KernelError(f"{touched.size} bytes written {side} the array of shape {self.array.shape}")
 
 
 def guarded(values: NDArray[Any], zone: int = 1 << 16) -> Guarded:
-    """A copy of an array with guard zones of so many bytes on both sides."""
+    """A copy of an array with guard zones of ``zone`` bytes on both sides."""
     memory = np.full(values.nbytes + 2 * zone, 0xFF, np.uint8)
     array = memory[zone : zone + values.nbytes].view(values.dtype).reshape(values.shape)
     array[...] = values
@@ -146,9 +155,9 @@ def compile_kernel(
     name: str = "advance",
     include: Sequence[Path] = (compilation.FOLDER,),
     for_runs: bool = False,
-    mutant: bool = False,
+    once: bool = False,
 ) -> HostKernel:
-    """The kernel of a .cu file, compiled once a session for each set of options, by whichever process comes first.
+    """The kernel of a .cu file, compiled once for each set of options, by the first of the processes that ask for it.
 
     Args:
         source: the .cu file.
@@ -156,21 +165,47 @@ def compile_kernel(
         name: the ``extern "C" __global__`` function.
         include: folders for ``#include``; the source's own is searched first.
         for_runs: whether it does many steps.
-        mutant: whether it is launched once or twice, to see that it is wrong.
+        once: whether it is launched only a few times, so that a fast compiler counts more than a fast kernel.
 
-    Skips the test where there is no g++; fails it there if CI=true or HEATSIM_REQUIRE_GXX=1.
+    Raises:
+        DeviceError: there is no g++ on Linux.
+        CompilationError: g++ does not accept the file.
     """
     source = source.resolve()
-    level = FAST_TO_COMPILE if mutant or ("-DFACES=1" in options and not for_runs) else FAST_TO_RUN
+    level = FAST_TO_COMPILE if once or ("-DFACES=1" in options and not for_runs) else FAST_TO_RUN
     return _compile(source, (level, *options), name, tuple(dict.fromkeys((source.parent, *include))))
 
 
 def compile_kernels(jobs: Iterable[tuple[Path, Sequence[str]]]) -> list[HostKernel]:
     """``compile_kernel`` for several (source, options), on all processor cores at once."""
     jobs = list(jobs)
-    _compiler()  # skips here, not in a thread
+    find_compiler()  # raises here, not in a thread
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(lambda job: compile_kernel(*job), jobs))
+
+
+def function(
+    source: str, name: str, macros: Mapping[str, str | int], folder: Path = compiled.FOLDER, order: Order = "forward"
+) -> Callable[[Sequence[int], Sequence[int], Sequence[Any]], None]:
+    """As :func:`heatsim.kernels.compiled.function`, for arrays of NumPy; threads take turns in an order."""
+    options = [option for option in compiled.options(macros) if option.startswith("-D")]
+    kernel = compile_kernel(folder / source, options, name)
+
+    def launch(blocks: Sequence[int], threads: Sequence[int], arguments: Sequence[Any]) -> None:
+        given = [as_items(argument, *kind) for argument, kind in zip(arguments, kernel.parameters, strict=True)]
+        kernel.launch(_three(blocks), _three(threads), *given, order=order)
+
+    return launch
+
+
+def as_items(argument: Any, is_pointer: bool, size: int) -> Any:
+    """The items of ``size`` bytes that a pointer points to; other arguments as they are."""
+    return np.asarray(argument).view(np.dtype((np.void, size))) if is_pointer else argument
+
+
+def _three(sizes: Sequence[int]) -> Dim3:
+    x, y, z, *_ = (*sizes, 1, 1)
+    return x, y, z
 
 
 @cache
@@ -182,7 +217,7 @@ def _compile(source: Path, options: tuple[str, ...], name: str, folders: tuple[P
     digest = hashlib.sha256(repr((source, options, exported, folders)).encode()).hexdigest()[:16]
     stem = build_folder() / f"{source.stem}-{digest}"
     unit, object_file, linked, library = (stem.with_suffix(suffix) for suffix in (".cpp", ".o", ".part", ".so"))
-    compiler, checks = _compiler(), () if "-DREAL=double" in options else CHECKS
+    compiler, checks = find_compiler(), () if "-DREAL=double" in options else CHECKS
     with _alone(stem):
         if not library.exists():
             exports = "".join(f"CUDA_HOST_EXPORT({each})\n" for each in exported)
@@ -229,7 +264,7 @@ def _grid_of_blocks(options: tuple[str, ...]) -> Path:
             part = made.with_suffix(".part")
             source = FOLDER / "grid_of_blocks.cpp"
             more = ("-O2", "-fno-threadsafe-statics", *switch)
-            _run(_compiler(), *COMPILER_OPTIONS, *CHECKS, *more, "-c", str(source), "-o", str(part))
+            _run(find_compiler(), *COMPILER_OPTIONS, *CHECKS, *more, "-c", str(source), "-o", str(part))
             part.rename(made)
     return made
 
@@ -242,7 +277,7 @@ def _header(level: str, checks: tuple[str, ...]) -> Path:
             text = header.with_suffix(".text")
             text.write_text(f'#include "{FOLDER / "cuda_host.h"}"\n', encoding="utf-8")
             _run(
-                _compiler(),
+                find_compiler(),
                 *COMPILER_OPTIONS,
                 level,
                 *checks,
@@ -293,7 +328,7 @@ def _load(path: Path, file: str, name: str) -> HostKernel:
 def _run(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        raise AssertionError(f"{' '.join(command)}\n{done.stderr}")
+        raise CompilationError(f"g++ does not compile this:\n{done.stderr.rstrip()}")
 
 
 @cache
@@ -305,13 +340,15 @@ def build_folder() -> Path:
     return Path(os.environ[BUILDS])
 
 
-def _compiler() -> str:
+def find_compiler() -> str:
+    """The path of g++.
+
+    Raises:
+        DeviceError: there is none, or this is not Linux.
+    """
     path = shutil.which("g++") if sys.platform == "linux" else None
     if path is None:
-        reason = "no g++ on Linux to compile CUDA C for the host"
-        if os.environ.get("CI") == "true" or os.environ.get("HEATSIM_REQUIRE_GXX") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        raise DeviceError("emulated CUDA kernels need g++ on Linux: install it, such as `apt install g++`")
     return path
 
 

@@ -1,10 +1,30 @@
 """`heatsim kernels`."""
 
+from typing import Annotated
+
+from cyclopts import Parameter
+
 from heatsim.commands.terminal import show_table
 
+Listing = Annotated[
+    str | None,
+    Parameter(help="Instead, print one rung, such as 04, as a file of CUDA C that stands alone, for one material."),
+]
 
-def kernels() -> int:
+
+def kernels(*, listing: Listing = None) -> int:
     """List the kernels, and which of them this machine can run."""
+    if listing is not None:
+        from heatsim.kernels import listing as listings
+
+        print(listings.listing(listings.rung(listing)), end="")
+        return 0
+    _list()
+    return 0
+
+
+def _list() -> None:
+    """Print the table of kernels."""
     from rich.table import Table
 
     from heatsim.device import choose
@@ -23,4 +43,3 @@ def kernels() -> int:
     show_table(table)
     print("A body is composite if it is more than one constant material with linear conditions and without sources.")
     print("On a GPU, auto measures at the start of a run which kernel is fastest on its grid.")
-    return 0

@@ -25,8 +25,10 @@
 #define RESIDENT (__CUDA_ARCH__ == 900 ? 896 - 128 * (sizeof(Real) == 4 ? STAGES : 1) : 640)
 #elif __CUDA_ARCH__ == 900
 #define RESIDENT (896 - 128 * (sizeof(Real) == 4 ? MEMBERS * STAGES : MEMBERS + STAGES))
+#elif __CUDA_ARCH__ < 900
+#define RESIDENT 768
 #else
-#define RESIDENT (__CUDA_ARCH__ < 900 ? 768 : 640)
+#define RESIDENT 640
 #endif
 #endif
 #define LAUNCH_BOUNDS __launch_bounds__(BLOCK_X * BLOCK_Y, RESIDENT / (BLOCK_X * BLOCK_Y))

@@ -34,11 +34,12 @@ PHYSICS, RESULTS, STUDIES = PACKAGE / "physics/README.md", PACKAGE / "storage/RE
 VERIFICATION, REDUCTIONS = PACKAGE / "verification/README.md", PACKAGE / "kernels/reductions/README.md"
 PRIMERS, RANKS = PACKAGE / "kernels/primers/README.md", PACKAGE / "parallel/README.md"
 ERRORS = PACKAGE / "converge/README.md"
+COURSE = PACKAGE / "kernels/course/README.md"
 # tests/test_guides.py runs their commands
 GUIDES = (PACKAGE / "guides/electronics.md", PACKAGE / "guides/buildings.md")
 DOCUMENTS = (
     *(README, EXAMPLES, CODE, KERNEL, MEASUREMENTS, PHYSICS, RESULTS, STUDIES, VERIFICATION, REDUCTIONS, PRIMERS),
-    *(PAGE, RANKS, ERRORS, PACKAGE / "CHANGELOG.md", *GUIDES),
+    *(COURSE, PAGE, RANKS, ERRORS, PACKAGE / "CHANGELOG.md", *GUIDES),
 )
 # The page on kernels has a row and a paragraph for each rung of the ladder.
 # Cells that take less time to plan.

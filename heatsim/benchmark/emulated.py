@@ -8,28 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.benchmark.primers import shape_of, some_values
+from heatsim.benchmark.primers import PrimerResult, shape_of, some_values
 from heatsim.kernels.emulation import machine
 from heatsim.kernels.emulation.machine import Order, guarded
 from heatsim.kernels.emulation.verdict import fault
 from heatsim.kernels.primers.primers import PRIMERS, Primer, PrimerKernel
-
-
-@dataclass(frozen=True)
-class PrimerCheck:
-    """The result of one kernel.
-
-    Attributes:
-        name: of the kernel.
-        idea: in a few words.
-        error: what is wrong; None if it is right.
-        verdict: "right", or "wrong".
-    """
-
-    name: str
-    idea: str
-    error: str | None
-    verdict: str
 
 
 @dataclass(frozen=True)
@@ -40,13 +23,13 @@ class PrimerEmulation:
         precision: "float32" or "float64".
         primer: its name.
         shape: of its array.
-        kernels: one result per kernel.
+        kernels: one result per kernel, without times.
     """
 
     precision: str
     primer: str
     shape: tuple[int, ...]
-    kernels: tuple[PrimerCheck, ...]
+    kernels: tuple[PrimerResult, ...]
 
 
 def emulate_primers(edge: int, precision: str, say: Callable[[str], None]) -> list[PrimerEmulation]:
@@ -66,7 +49,7 @@ def emulate_primers(edge: int, precision: str, say: Callable[[str], None]) -> li
         for kernel in primer.kernels:
             say(f"{kernel.name}, {precision}: compiling and executing")
             error = fault(partial(_launch, primer, kernel, values), primer.oracle(values))
-            results.append(PrimerCheck(kernel.name, kernel.idea, error, "wrong" if error else "right"))
+            results.append(PrimerResult(kernel.name, kernel.idea, error=error))
         found.append(PrimerEmulation(precision, primer.name, values.shape, tuple(results)))
     return found
 

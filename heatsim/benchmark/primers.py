@@ -48,6 +48,11 @@ class PrimerResult:
     registers: int | None = None
     error: str | None = None
 
+    @property
+    def verdict(self) -> str:
+        """ "right" or "wrong"."""
+        return "wrong" if self.error else "right"
+
 
 @dataclass(frozen=True)
 class PrimerMeasurement:

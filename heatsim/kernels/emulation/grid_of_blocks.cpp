@@ -76,6 +76,24 @@ static Bytes static_shared() {
     return found;
 }
 
+// Bytes that a kernel reads and writes, if it is compiled with -fsanitize=thread: machine.py has the same struct.
+struct Counted {
+    Bytes watched;    // an array in global memory
+    Bytes shared[2];  // static and dynamic
+    uint64_t read, written, in_shared;
+};
+extern "C" __attribute__((visibility("default"))) Counted counted;
+Counted counted;
+
+static bool within(const Bytes& bytes, const void* address) {
+    return size_t(static_cast<const char*>(address) - bytes.begin) < bytes.size;
+}
+
+static void count(const void* address, unsigned size, uint64_t& bytes) {
+    if (within(counted.watched, address)) bytes += size;
+    if (within(counted.shared[0], address) || within(counted.shared[1], address)) counted.in_shared += size;
+}
+
 void fail(const char* format, ...) {
     const uint3 t = threadIdx, b = blockIdx;
     int used = snprintf(error, sizeof error, "block (%u, %u, %u), thread (%u, %u, %u): ", b.x, b.y, b.z, t.x, t.y, t.z);
@@ -308,6 +326,8 @@ const char* run_grid(dim3 grid, dim3 block, size_t shared_bytes, bool in_reverse
     dynamic_shared = static_cast<char*>(aligned_alloc(128, padded + 128));
     memset(dynamic_shared, poison, padded + 128);
     const Bytes shared = static_shared();
+    counted.shared[0] = {shared.begin, shared.size};
+    counted.shared[1] = {dynamic_shared, shared_bytes};
     run_blocks(blocks, shared, shared_bytes);
     for (size_t i = shared_bytes; i < padded + 128 && !error[0]; ++i)
         if (dynamic_shared[i] != char(poison))
@@ -317,6 +337,18 @@ const char* run_grid(dim3 grid, dim3 block, size_t shared_bytes, bool in_reverse
 }
 
 }  // namespace cuda_host
+
+// ---- What the compiler calls at each access to memory, with -fsanitize=thread ----
+
+#define COUNTED(size)                                                                                              \
+    extern "C" void __tsan_read##size(void* address) { cuda_host::count(address, size, cuda_host::counted.read); } \
+    extern "C" void __tsan_write##size(void* address) { cuda_host::count(address, size, cuda_host::counted.written); }
+COUNTED(1)
+COUNTED(2)
+COUNTED(4)
+COUNTED(8)
+COUNTED(16)
+extern "C" void __tsan_init() {}
 
 // ---- Checks that the compiler inserts: their data begin with the place in the source ----
 

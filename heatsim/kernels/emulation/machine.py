@@ -40,6 +40,8 @@ COMPILER_OPTIONS = (
 )
 # Kernels of composite bodies take longer to compile than to run, except in whole runs.
 FAST_TO_COMPILE, FAST_TO_RUN = "-O0", "-Og"
+# Options for a kernel whose accesses to memory are counted.
+COUNTED = ("-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0")
 # They double the time to compile: in float64 kernels are compiled without them.
 CHECKS = (
     "-fsanitize=bounds,alignment,signed-integer-overflow",
@@ -61,6 +63,29 @@ class CompilationError(RunError):
 
 class _Parameter(ctypes.Structure):
     _fields_ = (("is_pointer", ctypes.c_int), ("size", ctypes.c_uint))
+
+
+class _Counted(ctypes.Structure):
+    """Struct Counted of grid_of_blocks.cpp."""
+
+    _fields_ = (
+        *(("watched", ctypes.c_void_p), ("size", ctypes.c_size_t), ("shared", 4 * ctypes.c_size_t)),
+        *(("read", ctypes.c_uint64), ("written", ctypes.c_uint64), ("in_shared", ctypes.c_uint64)),
+    )
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What a kernel compiled with ``COUNTED`` reads and writes, in bytes.
+
+    Attributes:
+        read, written: of an array in global memory.
+        shared: of shared memory, read or written.
+    """
+
+    read: int
+    written: int
+    shared: int
 
 
 @dataclass(frozen=True)
@@ -98,6 +123,15 @@ class HostKernel:
         error = self.launcher(unsigned3(*grid), unsigned3(*block), shared_bytes, order == "reverse", addresses)
         if error:
             raise KernelError(f"{self.name}: {error.decode()}")
+
+    def traffic(self, array: NDArray[Any], launch: Callable[[], object]) -> Traffic:
+        """What the kernel, compiled with ``COUNTED``, reads and writes of an array while ``launch`` launches it."""
+        counted = _Counted.in_dll(self.library, "counted")
+        counted.watched, counted.size = array.ctypes.data, array.nbytes
+        counted.read = counted.written = counted.in_shared = 0
+        launch()
+        counted.size = 0
+        return Traffic(counted.read, counted.written, counted.in_shared)
 
     def address(self, name: str) -> int:
         """The address of a global variable."""
@@ -173,7 +207,8 @@ def compile_kernel(
     """
     source = source.resolve()
     level = FAST_TO_COMPILE if once or ("-DFACES=1" in options and not for_runs) else FAST_TO_RUN
-    return _compile(source, (level, *options), name, tuple(dict.fromkeys((source.parent, *include))))
+    text = source.read_text(encoding="utf-8")
+    return _compile(source, text, (level, *options), name, tuple(dict.fromkeys((source.parent, *include))))
 
 
 def compile_kernels(jobs: Iterable[tuple[Path, Sequence[str]]]) -> list[HostKernel]:
@@ -209,12 +244,11 @@ def _three(sizes: Sequence[int]) -> Dim3:
 
 
 @cache
-def _compile(source: Path, options: tuple[str, ...], name: str, folders: tuple[Path, ...]) -> HostKernel:
+def _compile(source: Path, text: str, options: tuple[str, ...], name: str, folders: tuple[Path, ...]) -> HostKernel:
     """All kernels of a source are in one library, except those that it includes."""
-    text = source.read_text(encoding="utf-8")
     names = tuple(KERNEL.findall(text))
     exported = names if name in names else (name,)
-    digest = hashlib.sha256(repr((source, options, exported, folders)).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(repr((source, text, options, exported, folders)).encode()).hexdigest()[:16]
     stem = build_folder() / f"{source.stem}-{digest}"
     unit, object_file, linked, library = (stem.with_suffix(suffix) for suffix in (".cpp", ".o", ".part", ".so"))
     compiler, checks = find_compiler(), () if "-DREAL=double" in options else CHECKS

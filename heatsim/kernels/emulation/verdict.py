@@ -19,8 +19,8 @@ def fault(run: Callable[[Order], NDArray[Any]], expected: NDArray[Any]) -> str |
     other writes. A lost update, where both read before they write, does not show.
 
     Args:
-        run: launches the kernel on its input with threads in an order, and returns its output, with NaN where nothing
-            was written.
+        run: launches the kernel on its input with threads in an order, and returns its output, which was filled with
+            ``np.nan`` before.
         expected: the right output, without NaN.
     """
     try:
@@ -36,9 +36,19 @@ def fault(run: Callable[[Order], NDArray[Any]], expected: NDArray[Any]) -> str |
     if (wrong := _differ(forward, expected)).any():
         return (
             f"{counted(int(wrong.sum()), 'value')} of {wrong.size:,} are wrong, the first at {_place(wrong)}: "
-            f"{_value(forward, wrong)} instead of {_value(expected, wrong)}"
+            f"{_value(forward, wrong)} instead of {_value(expected, wrong)}{_why(forward, wrong)}"
         )
     return None
+
+
+def _why(values: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+    """Where a NaN comes from: shared memory and all that is outside arrays has other bits than ``np.nan``."""
+    at = np.unravel_index(int(wrong.argmax()), wrong.shape)
+    if not np.isnan(values[at]):
+        return ""
+    if values[at].tobytes() == values.dtype.type(np.nan).tobytes():
+        return ": no thread wrote this value"
+    return ": it comes from shared memory that no thread had written (is a barrier missing?), or from outside an array"
 
 
 def _differ(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
@@ -55,5 +65,4 @@ def _place(where: NDArray[np.bool_]) -> str:
 
 def _value(values: NDArray[Any], where: NDArray[np.bool_]) -> str:
     """The value there."""
-    found = values[np.unravel_index(int(where.argmax()), where.shape)]
-    return "NaN (nothing written)" if np.isnan(found) else str(found)
+    return str(values[np.unravel_index(int(where.argmax()), where.shape)])

@@ -296,7 +296,7 @@ def test_results_are_read_as_shown(package: str, run_of_cube: Path, monkeypatch:
 
 def test_lines_for_notebooks_run(run_of_cube: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(run_of_cube)
-    opened, made = (block for block in blocks(RESULTS, "python") if "import heatsim\n" in block)
+    opened, made, steered = (block for block in blocks(RESULTS, "python") if "import heatsim\n" in block)
     printed = run_python(opened).splitlines()
     assert printed[0] == '<heatsim run "Aluminium cube quenched in water" in outputs/cube: finished, t = 5 s>'
     assert re.fullmatch(r"hottest at the end: 37\d\.\d\d K, at the start: 37\d\.\d\d K", printed[1])
@@ -306,6 +306,9 @@ def test_lines_for_notebooks_run(run_of_cube: Path, monkeypatch: pytest.MonkeyPa
     ends = [float(text) for text in printed[1].strip("[]").split(",")]
     assert ends[0] == 100.0
     assert ends == sorted(ends, reverse=True)
+    printed = run_python(steered).splitlines()
+    assert 39.0 < float(printed[0].removesuffix(" °C")) < 42.0
+    assert printed[1] == "True"
 
 
 def test_python_lines_on_studies_run(checkout: Path) -> None:

@@ -59,8 +59,10 @@ class Probes(TableObserver):
     def start(self, state: RunState, saved: Values | None) -> None:
         """Open the table; find the cells around each point."""
         problem, self._state = state.problem, state
-        if not problem.boundary.lasts:
-            self._rows_at_once = 1  # if a surface has no finite temperature, the run stops at that time
+        set_beams = any(not track.source.factor.foreseen for track in problem.sources.tracks)
+        if set_beams or not problem.boundary.lasts:
+            # What acts on surfaces may be set after the row; and if one has no finite temperature, the run stops then.
+            self._rows_at_once = 1
         probes = problem.scenario.probes
         self._statistics: dict[str, RegionStatistic | SurfaceStatistic] = {
             probe.name: RegionStatistic(probe, state) if probe.surface is None else SurfaceStatistic(probe, state)

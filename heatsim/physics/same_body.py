@@ -66,10 +66,10 @@ def same_body(scenario: Scenario, other: Scenario) -> bool:
 
     The scenarios may differ in their titles, in method in time and precision, and in the numbers that are powers of
     sources. Materials and gaps that vary with temperature have tables that depend on powers, and each run has its own
-    nodes; then the answer is False.
+    nodes and its own values that are set on the way; then the answer is False.
     """
     varies = kernel_costs.varies(scenario) or any(of.constant_resistance is None for of in scenario.contacts)
-    if scenario.path != other.path or varies or scenario.nodes or scenario.channels:
+    if scenario.path != other.path or varies or scenario.nodes or scenario.channels or scenario.changes:
         return False
     return _without_powers(scenario) == _without_powers(other)
 

@@ -201,10 +201,12 @@ class Execution:
     def leading(self) -> Leading | None:
         """A field whose steps are queued before rows are read, if that pays. Other methods than euler have none.
 
-        It must not take the memory that the run needs later: without room for a copy of the field there is none.
+        It must not take the memory that the run needs later: without room for a copy of the field there is none. Nor
+        may it do steps whose values are set later.
         """
         state = self.state
-        if state.method is not None or state.problem.scenario.steady or state.finished or not state.copies:
+        scenario = state.problem.scenario
+        if state.method is not None or scenario.steady or state.finished or not state.copies or scenario.steered:
             return None
         return Leading.of(state.field, state.ledger, state.part)
 

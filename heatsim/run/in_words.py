@@ -37,6 +37,7 @@ from heatsim.scenario import (
 )
 from heatsim.scenario.messages import show
 from heatsim.scenario.tables.surfaces import RegionSurface
+from heatsim.scenario.values.steered import Steered
 from heatsim.temperature_units import TemperatureUnit
 
 _LONGEST_FORMULA = 40  # characters
@@ -101,6 +102,8 @@ def in_time(function: TimeFunction, number: Number, unit: str, end: float) -> st
         case Table(origin=origin) if not function.constant:
             source = "a table" if origin is None else origin.file.path.name
             return f"{_range(function, number, unit, end)} ({source})"
+        case Steered():
+            return f"{_range(function, number, unit, end)} (set during the run)"
         case _:
             return _range(function, number, unit, end)
 
@@ -162,6 +165,7 @@ def source_in_words(source: Source, end: float) -> str:
         words = _beam(source.beam)
     else:
         power = f"{plain(source.power, 6)} W" if source.power is not None else density_in_words(source.power_density)
+        power = in_time(source.factor, _plain, "W", end) if source.power_is_set else power
         if source.distribution is not None:
             power += f" spread as {_short(source.distribution.expression.text)}"
         place = f'in region "{source.region}"' if source.region is not None else _place(source.given_shape)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from heatsim.errors import Interrupted
+from heatsim.observers.changes import begin_changes, restore_changes
 from heatsim.observers.state import RunState
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.transport import choose_transport
@@ -43,6 +44,7 @@ def initial_state(plan: Plan, target: Path) -> RunState:
         ScenarioError: the initial temperature cannot be used.
         NotFiniteError: it is not finite.
     """
+    begin_changes(plan.problem.scenario)
     initial = _initial_field(plan)
     state = _empty_state(plan, target, initial.reference)
     if initial.uniform:
@@ -57,11 +59,11 @@ def initial_state(plan: Plan, target: Path) -> RunState:
         network.begin()
     if plan.problem.timeline.adaptive:
         state.method = _method(plan, state, initial)
-    _show_nodes(state)
+    show_nodes(state)
     return state
 
 
-def _show_nodes(state: RunState) -> None:
+def show_nodes(state: RunState) -> None:
     """Find the nodes without a heat capacity for the field of a run."""
     nodes = None if state.problem.scenario.steady else node_stages(state.part, state.field)
     if nodes is not None:
@@ -86,6 +88,7 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
         now = identity(plan)
         check_scenario(target / folder.SCENARIO, str(saved.values["scenario"]), str(now["scenario"]))
         check_inputs(target, str(saved.values["inputs"]), str(now["inputs"]))
+        restore_changes(plan.problem.scenario, saved.values)
         slab = plan.part.slab
         shape = saved.shape("deviation")
         if shape != state.field.grid.shape:
@@ -105,7 +108,7 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
         if plan.problem.timeline.adaptive:
             initial = _initial_field(plan)
             state.method = _method(plan, state, initial, saved)
-        _show_nodes(state)
+        show_nodes(state)
     return state
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.observers.changes import Changes
 from heatsim.observers.checkpoint import Checkpoints
 from heatsim.observers.energy import Energy
 from heatsim.observers.extreme_temperatures import ExtremeTemperatures
@@ -44,6 +45,8 @@ def make_observers(
         observers.append(Nodes())
     if scenario.output.energy:
         observers.append(HeatFlows() if scenario.steady else Energy())
+    if scenario.steered:
+        observers.append(Changes())  # after those that show the time before
     if scenario.steady:
         return [*observers, *watchers]
     if progress:
@@ -58,8 +61,15 @@ def make_watchers(scenario: Scenario, progress: bool, watchers: Sequence[Observe
     """
     kept = {type(watcher) for watcher in watchers if isinstance(watcher, TableObserver)}
     observers = [each for each in make_observers(scenario, {}, progress, ()) if type(each) not in kept]
-    writers = TableObserver | Snapshots | Checkpoints
-    return [*(_Due(each) if isinstance(each, writers) else each for each in observers), *watchers]
+    return [*map(_without_files, observers), *watchers]
+
+
+def _without_files(observer: Observer) -> Observer:
+    """The same observer if it writes nothing, or one that is due at the same steps."""
+    if isinstance(observer, Changes):  # it also sets values
+        observer.writes = False
+        return observer
+    return _Due(observer) if isinstance(observer, TableObserver | Snapshots | Checkpoints) else observer
 
 
 def make_tables(scenario: Scenario) -> list[TableObserver]:
@@ -77,6 +87,7 @@ def make_readers(scenario: Scenario) -> list[Observer]:
         if isinstance(observer, TableObserver):
             observer.writes = False
         reads = isinstance(observer, TableObserver | Watchdog | ExtremeTemperatures)
+        reads = reads and not isinstance(observer, Changes)  # which sets values
         readers.append(observer if reads else _Due(observer))
     return readers
 

@@ -19,6 +19,7 @@ PREVIOUS = "checkpoint.previous.h5"
 PROBES = "probes.csv"
 ENERGY = "energy.csv"
 NODES = "nodes.csv"
+CHANGES = "changes.csv"
 SUMMARY = "summary.json"
 KNOWN = "cells.json"  # how a run found its cells before it began, for its summary
 REPORT = "report.html"
@@ -34,6 +35,7 @@ CONTENTS = {
     PROBES: "probes over time",
     ENERGY: "energy balance over time",
     NODES: "temperatures and heats of nodes over time",
+    CHANGES: "values that were set during the run",
     SUMMARY: "these numbers",
     KNOWN: "how the cells were found",
     CHECKPOINT: "the last state, for resume",

@@ -44,10 +44,10 @@ def fits_ensemble(problem: HeatProblem, backend: str) -> bool:
     """Whether a run can be part of an ensemble.
 
     On a GPU all runs with Euler's method can, and linear problems with stabilized steps, if all cells are equal and
-    there are no nodes.
+    there are no nodes and no values that are set during the run.
     """
     methods = _METHODS if problem.linear else _METHODS_OF_BODIES
-    alike = problem.grid.uniform and problem.boundary.network is None
+    alike = problem.grid.uniform and problem.boundary.network is None and not problem.scenario.changes
     return backend == "cuda" and alike and problem.scenario.time.method in methods
 
 

@@ -155,8 +155,8 @@ class Drive:
 
     @property
     def _corners_alone(self) -> bool:
-        """Whether it is a table: between its corners a cubic, or ∫ f dt a parabola, follows it exactly."""
-        return all(isinstance(function, Table) for function in self.functions) and len(self.functions) == 1
+        """Whether it is a table or set in the run: between its corners a cubic, or of ∫ f dt a parabola, is exact."""
+        return len(self.functions) == 1 and all(isinstance(of, Table) or not of.foreseen for of in self.functions)
 
     def watched(self, allowed: float) -> bool:
         """Whether steps can miss anything of it."""
@@ -418,15 +418,15 @@ def _of_sources(sources: Sources) -> Iterator[Drive]:
         during, key = source.during or (0.0, end), f"sources.{place}"
         if source.even:
             rates = sources.density_of(sources.even.index(source)) / _capacities(materials)
-            found = _drive(key, [("scale", source.scale)], float(np.abs(rates).max()), during, end)
+            found = _drive(key, [("scale", source.factor)], float(np.abs(rates).max()), during, end)
             yield replace(found, of_types=np.abs(rates))
         elif source.beam is not None:
             during = max(during[0], source.beam.start), during[1]
-            yield _drive(key, [("scale", source.scale)], _beam_rate(sources, source.beam), during, end)
+            yield _drive(key, [("scale", source.factor)], _beam_rate(sources, source.beam), during, end)
         for factor, amount in zip(factors, heated.amounts, strict=True):
             if amount.source == place:
                 largest = 1.0 if amount.table < 0 else float(np.abs(heated.tables[amount.table].values).max())
-                named = [("power_density", amount.function), ("scale", source.scale)]
+                named = [("power_density", amount.function), ("scale", source.factor)]
                 yield _drive(key, named, float(factor) * largest, during, end)
 
 
@@ -438,7 +438,7 @@ def heating(problem: Driven, until: float) -> float:
 
     def scale(source: Source) -> tuple[float, float]:
         off = source.during is not None and source.during[0] >= until
-        return (0.0, 0.0) if off else _extremes(source.scale, scenario.time.end, until)
+        return (0.0, 0.0) if off else _extremes(source.factor, scenario.time.end, until)
 
     low, high = np.zeros(len(capacity)), np.zeros(len(capacity))
     for number, source in enumerate(sources.even):
@@ -458,7 +458,7 @@ def heating(problem: Driven, until: float) -> float:
 
 def _extremes(function: TimeFunction, end: float, until: float) -> tuple[float, float]:
     """The lowest and highest value up to a time in s; ``end``: of the run in s."""
-    if until >= end or function.constant:
+    if until >= end or function.constant or not function.foreseen:
         return function.extremes(end)
     nodes = function.nodes(end)
     values = function.at(np.append(nodes[nodes < until], until))
@@ -479,7 +479,7 @@ def _moving_beams(sources: Sources) -> Iterator[tuple[float, float, float, float
     end = sources.scenario.time.end
     for track in sources.beams:
         if track.moves and track.beam.speed is not None:
-            passing, largest = passing_times(track.beam), max(map(abs, track.source.scale.extremes(end)))
+            passing, largest = passing_times(track.beam), max(map(abs, track.source.factor.extremes(end)))
             rate = _beam_rate(sources, track.beam) * largest
             yield float(passing[0]), float(passing[-1]), track.beam.radius / track.beam.speed, rate
 

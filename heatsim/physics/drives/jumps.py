@@ -80,7 +80,7 @@ def find_jumps(scenario: Scenario, drives: Drives, tolerance: Tolerance) -> Jump
         found += _of_source(scenario, f"sources.{number}", source)
     times = np.concatenate([np.zeros(0), *(of.times for of in found)])
     kinks = np.concatenate([np.zeros(0, dtype=bool), *(of.kinks for of in found)])
-    merged = _merged(times, kinks, scenario.time.end)
+    merged = _with(_merged(times, kinks, scenario.time.end), scenario.moments_of_changes, scenario.time.end)
     if len(merged.times) > MOST_JUMPS:
         raise _too_many(scenario, max(found, key=lambda of: len(of.times)).key)
     return merged
@@ -130,6 +130,18 @@ def _merged(times: Array, kinks: NDArray[np.bool_], end: float) -> Jumps:
         return Jumps(times, kinks)
     first = np.flatnonzero(np.concatenate(([True], np.diff(times) > _ONE * end)))
     return Jumps(times[first], np.logical_and.reduceat(kinks, first))
+
+
+def _with(jumps: Jumps, moments: Array, end: float) -> Jumps:
+    """The jumps, and all moments in s at which values may be set: steps end there to the bit, as due times do."""
+    if not len(moments):
+        return jumps
+    after = np.searchsorted(moments, jumps.times).clip(1, max(len(moments) - 1, 1))
+    near = np.minimum(*(np.abs(jumps.times - moments[(after - each) % len(moments)]) for each in (0, 1)))
+    apart = near > _ONE * end
+    times = np.concatenate((jumps.times[apart], moments))
+    order, kinks = np.argsort(times), np.concatenate((jumps.kinks[apart], np.zeros(len(moments), dtype=bool)))
+    return Jumps(times[order], kinks[order])
 
 
 def _too_many(scenario: Scenario, key: str) -> ScenarioError:

@@ -101,6 +101,9 @@ def _fastest(function: TimeFunction, scale: float, end: float, every: tuple[floa
     nodes = refined(function.nodes(end), _BETWEEN)
     changes, times = scale * np.abs(np.diff(function.at(nodes))), nodes[1:]
     jumps = np.diff(nodes) <= _ONE * end
+    if not function.foreseen:  # it may jump at each node but the end
+        jumps = np.isin(times, function.nodes(end)[1:-1])
+        changes = np.where(jumps, scale * np.ptp(function.extremes(end)), 0.0)
     rows = np.min([(np.floor(times / each) + 1.0) * each for each in every], axis=0)
     between = np.minimum(rows, end) - times
     # All that happens within the limit acts like one jump.

@@ -10,6 +10,7 @@ the whole range, or the user sets a temperature_range.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from math import inf, pi
 from typing import Any
 
@@ -313,13 +314,13 @@ def _given(conditions: Boundary) -> Iterator[tuple[float, TimeFunction]]:
     yield from ((1.0, node.power) for node in _nodes(conditions))
     for source in conditions.scenario.sources:
         for amount in _signs(source):
-            yield amount, source.scale
+            yield amount, source.factor
 
 
 def _signs(source: Source) -> tuple[float, ...]:
     """Numbers with the signs that the power of a source can have."""
     if source.beam is not None or source.power is not None:
-        return (source.power or 0.0 if source.beam is None else source.beam.power,)
+        return (source.nominal or 0.0 if source.beam is None else source.beam.power,)
     if isinstance(source.power_density, float):
         return (source.power_density,)
     if isinstance(source.power_density, MaterialFunction):
@@ -343,16 +344,9 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
     """The largest heat in J/m³ that sources, beams and fluxes can add to a cell, and remove from it."""
     end, sources = scenario.time.end, Sources(scenario, materials)
     gained = lost = 0.0
-    if sources.even or materials.heated.amounts:
-        times = _moments(scenario, [amount.function for amount in materials.heated.amounts])
-        times, lengths = times[:-1], np.diff(times)
-        heat = sources.heat(times, 1.0, lengths) * materials.heat_capacity
-        most, least = (lengths * each for each in (heat.max(axis=1), heat.min(axis=1)))
-        if materials.heated.amounts:
-            extremes = [extreme_densities(materials.heated, row[:-1]) for row in sources.amounts(times, 1.0, lengths)]
-            low, high = np.array(extremes).T * lengths
-            most, least = np.maximum(most, 0.0) + high, np.minimum(least, 0.0) + low
-        gained, lost = _largest_rise(most), _largest_rise(-least)
+    for each in _with_set_factors(scenario) if sources.even or materials.heated.amounts else ():
+        more, less = _energies_of_sources(each, materials)
+        gained, lost = max(gained, more), max(lost, less)
     inwards, outwards = np.zeros((3, 2)), np.zeros((3, 2))
     for number, condition in enumerate(conditions.conditions):
         flux = time_functions(condition).flux
@@ -374,12 +368,47 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
         gained, lost = gained + (inf if high > 0.0 else 0.0), lost + (inf if low < 0.0 else 0.0)
     for track in sources.beams:
         beam = track.beam
-        peak = 2.0 * beam.power * beam.absorptivity / (pi * beam.radius**2) * track.source.scale.extremes(end)[1]
+        peak = 2.0 * beam.power * beam.absorptivity / (pi * beam.radius**2) * track.source.factor.extremes(end)[1]
         face = FACES.index(beam.face)
         peak *= _most_gain(materials, face, materials.void is not None)
         shines = float(np.diff(np.minimum(track.spans(end), end)).sum())
         gained += max(peak, 0.0) / float(spacing[face // 2]) * shines
     return gained, lost
+
+
+def _energies_of_sources(scenario: Scenario, materials: CellTypes) -> tuple[float, float]:
+    """The largest heat in J/m³ that sources in the body can add to a cell, and remove from it."""
+    sources, times = Sources(scenario, materials), _moments(scenario, [of.function for of in materials.heated.amounts])
+    times, lengths = times[:-1], np.diff(times)
+    heat = sources.heat(times, 1.0, lengths) * materials.heat_capacity
+    most, least = (lengths * each for each in (heat.max(axis=1), heat.min(axis=1)))
+    if materials.heated.amounts:
+        extremes = [extreme_densities(materials.heated, row[:-1]) for row in sources.amounts(times, 1.0, lengths)]
+        low, high = np.array(extremes).T * lengths
+        most, least = np.maximum(most, 0.0) + high, np.minimum(least, 0.0) + low
+    return _largest_rise(most), _largest_rise(-least)
+
+
+def _with_set_factors(scenario: Scenario) -> Iterator[Scenario]:
+    """The scenario with a constant in the place of each factor of a source that is set during the run.
+
+    Once with those that give most heat, and once with those that take most. Where the sign of a density is not known,
+    both ends of the range count.
+    """
+    end = scenario.time.end
+    if all(source.factor.foreseen for source in scenario.sources):
+        yield scenario
+        return
+    for most, other in product((False, True), repeat=2):
+
+        def settled(source: Source, most: bool = most, other: bool = other) -> Source:
+            if source.factor.foreseen:
+                return source
+            signs = _signs(source)
+            upper = (most if signs[0] > 0.0 else not most) if len(signs) == 1 else other
+            return source.with_factor(source.factor.extremes(end)[upper])
+
+        yield scenario.model_copy(update={"sources": tuple(map(settled, scenario.sources))})
 
 
 def _most_gain(materials: CellTypes, face: int, everywhere: bool) -> float:
@@ -391,7 +420,7 @@ def _most_gain(materials: CellTypes, face: int, everywhere: bool) -> float:
 def _moments(scenario: Scenario, densities: list[TimeFunction]) -> Array:
     """Times in s between which the heat of all sources rises or falls; at least 64 intervals, at most 4,096."""
     end = scenario.time.end
-    functions = [*densities, *(source.scale for source in scenario.sources)]
+    functions = [*densities, *(source.factor for source in scenario.sources)]
     nodes = [function.nodes(end) for function in functions if not function.constant]
     times = np.unique(np.concatenate((np.linspace(0.0, end, _PARTS + 1), scenario.switching_times, *nodes)))
     return times[np.unique(np.linspace(0, len(times) - 1, _MOST_PARTS + 1).astype(np.intp))]

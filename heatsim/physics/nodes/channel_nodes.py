@@ -75,6 +75,11 @@ class PlaneFilm(TimeFunction):
         """Whether h is constant."""
         return self.coefficient.constant
 
+    @property
+    def foreseen(self) -> bool:
+        """Whether those of h are."""
+        return self.coefficient.foreseen
+
     def _of(self, films: Array) -> Array:
         units = np.minimum(films * self.per_unit, _MOST_UNITS)
         return np.asarray(np.expm1(units) / self.per_unit)

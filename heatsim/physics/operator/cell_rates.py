@@ -188,7 +188,7 @@ class CellRates:
         falls = np.zeros(len(heated.amounts) + 1)
         for number, amount in enumerate(heated.amounts):
             if amount.table >= 0:
-                scales = scenario.sources[amount.source].scale.extremes(scenario.time.end)
+                scales = scenario.sources[amount.source].factor.extremes(scenario.time.end)
                 products = np.multiply.outer(scales, heated.tables[amount.table].slopes)
                 falls[number] = max(0.0, -float(products.min()))
         entries = heated.per_kelvin() * falls[np.minimum(heated.numbers, len(heated.amounts))]

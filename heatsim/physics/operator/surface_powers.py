@@ -32,6 +32,11 @@ class Scaled(TimeFunction):
         """Whether the function is constant."""
         return self.function.constant
 
+    @property
+    def foreseen(self) -> bool:
+        """Whether those of the function are."""
+        return self.function.foreseen
+
     def at(self, times: Array) -> Array:
         """Values at times in s."""
         return self.factor * self.function.at(times)

@@ -245,12 +245,12 @@ class EnergyBound:
         fluxes = [(area, time_functions(condition).flux) for condition, area, _ in self._areas]
         found = [(area, [flux], always) for area, flux in fluxes if flux != NOTHING]
         for number, source in enumerate(sources.even):
-            found.append((abs(sources.whole_power(number)), [source.scale], source.during or always))
+            found.append((abs(sources.whole_power(number)), [source.factor], source.during or always))
         for size, amount in zip(heated.magnitudes.tolist(), heated.amounts, strict=True):
             source = sources.scenario.sources[amount.source]
-            found.append((size, [amount.function, source.scale], source.during or always))
+            found.append((size, [amount.function, source.factor], source.during or always))
         for track in sources.beams:
-            found.append((abs(track.beam.power * track.beam.absorptivity), [track.source.scale], track.on))
+            found.append((abs(track.beam.power * track.beam.absorptivity), [track.source.factor], track.on))
         return found
 
 

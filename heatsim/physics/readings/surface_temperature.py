@@ -62,6 +62,11 @@ def acting_at(problem: HeatProblem, step: int) -> Acting:
     return known[1]
 
 
+def forget_acting(problem: HeatProblem) -> None:
+    """Find what acts on surfaces again: a value was set at this time."""
+    _latest.pop(problem, None)
+
+
 def acting_over(problem: HeatProblem, steps: Sequence[int]) -> Iterator[tuple[slice, Acting]]:
     """What acts on surfaces after some numbers of steps, each with the slice of ``steps`` to which it applies."""
     first, timeline = 0, problem.timeline

@@ -100,7 +100,7 @@ class _HeatFinder:
         elif isinstance(density, SpaceFormula):
             self._add_values(number, cells, density)
         else:
-            assert source.power is not None
+            assert source.nominal is not None
             assert source.distribution is not None
             weights = self._values(number, "distribution", source.distribution, cells, _START)[0]
             weights = self._means(number, "distribution", source.distribution.expression, cells, weights)
@@ -110,7 +110,7 @@ class _HeatFinder:
                 message = f"got {show(source.distribution.expression.text)}, which is "
                 message += f"{float(weights.min())!r} in a cell" if weights.min() < 0.0 else "0 in all cells"
                 raise self._mistake(number, "distribution", f"{message}; values of at least 0 are expected, not all 0")
-            self._enter(cells, Amount(number, Constant(source.power)), weights / whole)
+            self._enter(cells, Amount(number, Constant(source.nominal)), weights / whole)
 
     def light(self, side: int, places: Cells) -> None:
         """Add the sides of weighted cells that a beam hits; ``places`` are indices among the held cells. Collective."""

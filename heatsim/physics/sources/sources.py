@@ -85,7 +85,7 @@ class Sources:
     def heat_constant(self) -> bool:
         """Whether the heat and the amounts of each step are those of every other of the same length."""
         in_body = [source for source in self.scenario.sources if source.beam is None]
-        own = all(source.scale.constant and source.during is None for source in in_body)
+        own = all(source.factor.constant and source.during is None for source in in_body)
         return own and all(amount.function.constant for amount in self.heated.amounts)
 
     def beam_faces(self) -> set[int]:
@@ -123,7 +123,7 @@ class Sources:
     @cached_property
     def _same_in_time(self) -> list[int]:
         """For each source of :attr:`even`, the first one with the same scale and times; they are evaluated together."""
-        in_time = [(source.scale, source.during) for source in self.even]
+        in_time = [(source.factor, source.during) for source in self.even]
         return [in_time.index(of) for of in in_time]
 
     def density_of(self, number: int) -> Array:
@@ -131,8 +131,8 @@ class Sources:
         materials, source = self.materials, self.even[number]
         heated = np.array([number in cell_type.sources for cell_type in materials.types])
         if source.power_density is None:
-            assert source.power is not None
-            amount = source.power / (float(materials.volumes[heated].sum()) * materials.grid.mean_volume)
+            assert source.nominal is not None
+            amount = source.nominal / (float(materials.volumes[heated].sum()) * materials.grid.mean_volume)
         else:
             assert isinstance(source.power_density, float)
             amount = source.power_density
@@ -287,8 +287,8 @@ class Sources:
     def whole_power(self, number: int) -> float:
         """The power in W of source ``number`` of :attr:`even` at scale 1."""
         materials, source = self.materials, self.even[number]
-        if source.power is not None:
-            return source.power
+        if source.nominal is not None:
+            return source.nominal
         assert isinstance(source.power_density, float)
         heated = np.array([number in cell_type.sources for cell_type in materials.types])
         return source.power_density * float(materials.volumes[heated].sum()) * materials.grid.mean_volume
@@ -333,7 +333,7 @@ class Sources:
         on = OnTime.within(source.during or (-inf, inf), times, dt)
         some = on.shares > 0.0
         found = np.zeros(len(times))
-        found[some] = on.shares[some] * mean_of_product([*others, source.scale], on.starts[some], on.lengths[some])
+        found[some] = on.shares[some] * mean_of_product([*others, source.factor], on.starts[some], on.lengths[some])
         self._check(source, found, times, "power_density" if others else "scale")
         return found
 

@@ -106,10 +106,10 @@ class Track:
 
         Between them its ``scale`` is 0. It is known up to ``end`` (s); later the beam may bring something.
         """
-        scale = self.source.scale
+        scale = self.source.factor
         if self.beam.power * self.beam.absorptivity == 0.0:
             return np.zeros((0, 2))
-        if not scale.resolved(end):
+        if not (scale.foreseen and scale.resolved(end)):
             return np.array([self.on])
         nodes = scale.nodes(end)
         brings = scale.at(nodes) != 0.0  # also where it is not finite
@@ -151,7 +151,7 @@ class Track:
         numbers = np.arange(len(steps)) - np.repeat(np.cumsum(counts) - counts, counts)
         lengths = (on.lengths / parts)[steps]
         starts = on.starts[steps] + numbers * lengths
-        scale = mean_of_product([self.source.scale], starts, lengths)
+        scale = mean_of_product([self.source.factor], starts, lengths)
         u, v = (self._centres(place, scale, starts, lengths) for place in self._places)
         powers = self.beam.power * self.beam.absorptivity * (on.shares / parts)[steps] * scale
         return Spots(counts, steps, numbers, starts, (u, v), powers)
@@ -159,9 +159,9 @@ class Track:
     def _centres(self, place: TimeFunction, scale: Array, starts: Array, lengths: Array) -> Array:
         """The mean place in m along an axis of the heat that comes in intervals of time."""
         centres = place.mean(starts, lengths)
-        if place.constant or self.source.scale.constant:
+        if place.constant or self.source.factor.constant:
             return centres
-        moments = mean_of_product([place, self.source.scale], starts, lengths)
+        moments = mean_of_product([place, self.source.factor], starts, lengths)
         weighted = np.divide(moments, scale, out=centres.copy(), where=scale != 0.0)
         # A power that changes its sign has no mean place.
         way = lengths * (self.beam.speed or 0.0)

@@ -50,12 +50,14 @@ class Timeline:
         dts: the length of the steps in s that lead from each due time to the next, shape (n,).
         adaptive: whether the method chooses the lengths of its steps. Then ``dts`` are those between due times, and
             rows show values that change in time as they are at the row's time.
+        changes: the intervals in s at whose multiples values may be set during the run.
     """
 
     times: NDArray[np.float64]
     steps: NDArray[np.int64]
     dts: NDArray[np.float64]
     adaptive: bool = False
+    changes: tuple[float, ...] = ()
 
     @classmethod
     def instant(cls) -> "Timeline":
@@ -105,6 +107,11 @@ class Timeline:
         found: list[int] = self.steps.tolist()
         return found
 
+    @cached_property
+    def change_steps(self) -> list[int]:
+        """The numbers of steps done, ascending, when values may be set during the run."""
+        return sorted({step for every in self.changes for step in self.steps_at(every).tolist()})
+
     def dt(self, step: int) -> float:
         """Length in s of the step after ``step`` steps."""
         return float(self.dts[self.interval(step)])
@@ -143,7 +150,11 @@ class Timeline:
         return times
 
     def end_of_length(self, step: int, most: int) -> int:
-        """Number of steps, at most ``most``, until a step has another length than the step after ``step`` steps."""
+        """Number of steps, at most ``most``, until a step has another length than the step after ``step`` steps.
+
+        They end where values may be set: nobody knows yet what the next steps have.
+        """
+        most = min([most, *self.change_steps[bisect_right(self.change_steps, step) :][:1]])
         i = self.interval(step)
         others = np.flatnonzero(self.dts[i : i + most - step] != self.dts[i])
         end = self.steps[i + int(others[0])] if len(others) else self.steps[min(i + most - step, len(self.dts))]

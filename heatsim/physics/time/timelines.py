@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.time.time_steps import Timeline, TimelineError, build
@@ -20,7 +21,8 @@ def of_steps(scenario: Scenario, limit: float) -> Timeline:
     """
     time = scenario.time
     with _mistakes(scenario):
-        return build(time.end, _intervals(scenario), time.dt, time.safety, limit, scenario.switching_times)
+        steps = build(time.end, _intervals(scenario), time.dt, time.safety, limit, scenario.switching_times)
+    return replace(steps, changes=scenario.intervals_of_changes)
 
 
 def of_due_times(scenario: Scenario) -> Timeline:
@@ -30,12 +32,13 @@ def of_due_times(scenario: Scenario) -> Timeline:
         ScenarioError: too many due times.
     """
     with _mistakes(scenario):
-        return Timeline.adaptive_to(scenario.time.end, _intervals(scenario))
+        due = Timeline.adaptive_to(scenario.time.end, _intervals(scenario))
+    return replace(due, changes=scenario.intervals_of_changes)
 
 
-def _intervals(scenario: Scenario) -> tuple[float, float]:
-    """The seconds between fields and between rows."""
-    return scenario.output.every, scenario.output.probe_every
+def _intervals(scenario: Scenario) -> tuple[float, ...]:
+    """The seconds between fields, between rows, and between moments at which values may be set."""
+    return (scenario.output.every, scenario.output.probe_every, *scenario.intervals_of_changes)
 
 
 @contextmanager

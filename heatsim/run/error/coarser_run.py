@@ -113,6 +113,8 @@ def cheap_grid(choice: GridChoice, scenario: Scenario, stepping: float, others: 
     Raises:
         InputError: there is none; says why.
     """
+    if any(change.recorded is None for change in scenario.changes.values()):
+        raise InputError("a program sets values during the run, and a coarser one would go without it")
     grids = choice.coarser()
     if not grids:
         raise InputError("no coarser grid keeps the planes of all parts")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.errors import Mistake, ScenarioError
+from heatsim.scenario.documents.changes import steer
 from heatsim.scenario.documents.copies import in_file, with_copies
 from heatsim.scenario.documents.overrides import Override, read_overrides
 from heatsim.scenario.documents.syntax import describe_error
@@ -81,7 +82,10 @@ def _parse(document: Mapping[str, Any], file: Path) -> Scenario:
     copies = with_copies(document)
     document = copies.document
     scenario, mistakes = read_model(Scenario, {"title": title, **document}, CHECKS, file.parent, complete)
-    if scenario is None or copies.mistakes:
+    if scenario is not None and not copies.mistakes:
+        mistakes = steer(scenario, document, file.parent)
+        mistakes += [mistake for check in CHECKS if scenario.steered for mistake in check(scenario)]
+    if scenario is None or copies.mistakes or mistakes:
         raise ScenarioError(file, [*copies.mistakes, *in_file(mistakes, copies.origins)])
     scenario._path, scenario._origins = file, copies.origins
     scenario._hints = (*hints(document, file.parent, scenario), *material_hints(scenario), *idle_keys(scenario))

@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from heatsim.scenario.messages import show
 from heatsim.scenario.tables.boundaries import FACE_TYPES, Boundaries
+from heatsim.scenario.tables.changes import Change
 from heatsim.scenario.tables.channels import Channel
 from heatsim.scenario.tables.contacts import Contact, Gap
 from heatsim.scenario.tables.couplings import Bridge, Coupling, Wall
@@ -73,6 +74,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("flows", NodeFlow),
     ("[[sources]]", Source),
     ("beam", Beam),
+    ("[changes]", Change),
     ("[time]", Time),
     ("[solver]", Solver),
     ("[output]", Output),

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from heatsim.errors import StorageError
+from heatsim.grid import FACES
 from heatsim.scenario.files import ChangedError, InputFile
 from heatsim.scenario.tables.channels import ChannelOutlet, outlet_document
 from heatsim.scenario.tables.domain import KEYS_OF_AUTOMATIC, Domain
@@ -23,6 +24,7 @@ from heatsim.scenario.values.csv_table import CsvOrigin
 from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialTable, Orthotropic
 from heatsim.scenario.values.nodetemperature import AT, NODE, NodeTemperature
+from heatsim.scenario.values.steered import Steered
 from heatsim.scenario.values.surfacefunction import SurfaceFormula, SurfaceTable
 from heatsim.scenario.values.timefunction import Constant, Formula, SpaceFormula, Table, TimeFunction
 from heatsim.storage import system
@@ -33,7 +35,7 @@ NAME = "scenario.toml"
 HEADER = "# A complete scenario: every default filled in, SI units. It runs as it is.\n\n"
 
 # A run writes its output to folders and files of these names.
-RESERVED = ("figures", "export", "probes.csv", "energy.csv", "nodes.csv")
+RESERVED = ("figures", "export", "probes.csv", "energy.csv", "nodes.csv", "changes.csv")
 EMPTY: Named[Any] = Named(())
 
 # Keys without meaning for a method. In a steady state no time passes.
@@ -145,6 +147,11 @@ def document(scenario: Scenario) -> dict[str, Any]:
         tables[table].pop(name, None)
     if scenario.time.dt != "auto":
         tables["time"].pop("safety", None)
+    if any(steered.key[:2] == ("boundaries", "default") for steered in scenario.steered.values()):
+        # Faces without a condition of their own keep sharing it.
+        for face in FACES:
+            if scenario.boundaries.face(face) is scenario.boundaries.default:
+                del tables["boundaries"][face]
     # The cells stand in the file, so that how to find them has no meaning.
     for key in KEYS_OF_AUTOMATIC:
         if getattr(scenario.domain, key) == Domain.model_fields[key].default:
@@ -179,7 +186,12 @@ def _plain(value: object, copies: Mapping[Path, str]) -> Any:
         case BaseModel():
             fields = {info.alias or name: getattr(value, name) for name, info in type(value).model_fields.items()}
             # Omits an empty heading [materials] beside [material].
-            return {name: _plain(item, copies) for name, item in fields.items() if item is not None and item != EMPTY}
+            shared = [item for item in fields.values() if isinstance(item, Steered)][1:]  # surroundings, by default
+            return {
+                name: _plain(item, copies)
+                for name, item in fields.items()
+                if item is not None and item != EMPTY and not (name == "surroundings" and item in shared)
+            }
         case Mapping():
             return {str(name): _plain(item, copies) for name, item in value.items()}
         case TimeFunction():
@@ -208,6 +220,8 @@ def _plain_in_time(function: TimeFunction, copies: Mapping[Path, str]) -> Any:
     match function:
         case Constant(value=value):
             return value
+        case Steered():
+            return function.start
         case (
             Formula(expression=expression) | SpaceFormula(expression=expression) | SurfaceFormula(expression=expression)
         ):

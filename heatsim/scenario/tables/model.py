@@ -5,6 +5,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import (
     BaseModel,
     Field,
@@ -19,6 +21,7 @@ from heatsim.scenario.files import InputFile
 from heatsim.scenario.messages import fault, missing_key, refuse
 from heatsim.scenario.tables.automatic import AutomaticCells, automatic_cells
 from heatsim.scenario.tables.boundaries import Boundaries
+from heatsim.scenario.tables.changes import Change, Changes
 from heatsim.scenario.tables.channels import Channel
 from heatsim.scenario.tables.contacts import Contact
 from heatsim.scenario.tables.couplings import Coupling
@@ -47,6 +50,7 @@ from heatsim.scenario.tables.time import Time, not_given
 from heatsim.scenario.values.document_quantities import quantities
 from heatsim.scenario.values.functions import all_functions_in_time
 from heatsim.scenario.values.nodetemperature import NodeTemperature
+from heatsim.scenario.values.steered import Steered, multiples
 from heatsim.scenario.values.timefunction import Formula, SpaceFormula, Table
 from heatsim.scenario.values.written_units import written_units
 from heatsim.temperature_units import KELVIN
@@ -152,6 +156,11 @@ class Scenario(BaseModel):
         examples=['each source under its own heading [[sources]], with region = "die" and power = 120.0 for example'],
         description="Heat sources and beams",
     )
+    changes: Changes = Field(
+        default=Named(()),
+        examples=['[changes] with "sources.heater.power" = { range = [0, 100], every = "1 s" }'],
+        description="Values that a program or a recorded table sets during the run, by the paths of their keys",
+    )
     solver: Solver = Field(
         default=Solver(), description="Device, kernel and precision", json_schema_extra={"default": "see below"}
     )
@@ -172,6 +181,7 @@ class Scenario(BaseModel):
     _hints: tuple[str, ...] = PrivateAttr(default=())
     _origins: Mapping[str, Sequence[int]] = PrivateAttr(default_factory=dict)
     _automatic: AutomaticCells | None = PrivateAttr(default=None)
+    _steered: Mapping[str, Steered] = PrivateAttr(default_factory=dict)
 
     @property
     def path(self) -> Path:
@@ -212,9 +222,10 @@ class Scenario(BaseModel):
         match self.initial.temperature:
             case ArrayFile(file=file) | ImageFile(image=file):
                 files.append(file)
+        functions = [function for _, function, _ in all_functions_in_time(self)]
         files += [
             function.origin.file
-            for _, function, _ in all_functions_in_time(self)
+            for function in (*functions, *(change.recorded for change in self.changes.values()))
             if isinstance(function, Table) and function.origin is not None
         ]
         return tuple({file.path: file for file in files}.values())
@@ -289,6 +300,28 @@ class Scenario(BaseModel):
         edges = {edge for source in self.sources if source.during is not None for edge in source.during}
         return tuple(sorted(edge for edge in edges if 0.0 < edge < self.time.end))
 
+    @property
+    def steered(self) -> Mapping[str, Steered]:
+        """The values that are set during the run, by the paths of their keys as [changes] has them."""
+        return self._steered
+
+    def steer(self, changes: Named[Change], steered: Mapping[str, Steered]) -> None:
+        """Complete the table [changes], once its values are found."""
+        object.__setattr__(self, "changes", changes)
+        self._steered = steered
+        self._tell_bounds_to_nodes()
+
+    @property
+    def intervals_of_changes(self) -> tuple[float, ...]:
+        """The different intervals in s at whose multiples values may be set during the run."""
+        return tuple(dict.fromkeys(each.every for each in self._steered.values()))
+
+    @property
+    def moments_of_changes(self) -> NDArray[np.float64]:
+        """The times in s between 0 and the end at which values may be set, ascending."""
+        of_each = (multiples(every, self.time.end) for every in self.intervals_of_changes)
+        return np.unique(np.concatenate([np.zeros(0), *of_each]))
+
     @cached_property
     def probe_columns(self) -> tuple[str, ...]:
         """The names of the columns of probes.csv after the time."""
@@ -357,6 +390,10 @@ class Scenario(BaseModel):
     @model_validator(mode="after")
     def _set_bounds_of_nodes(self) -> "Scenario":
         """Tell the temperatures of nodes between which given ones they begin."""
+        self._tell_bounds_to_nodes()
+        return self
+
+    def _tell_bounds_to_nodes(self) -> None:
         if self.nodes or self.channels:
             known = [each for node in self.nodes for each in node.known_temperatures]
             known += [channel.inlet for channel in self.channels if channel.before is None]
@@ -366,7 +403,6 @@ class Scenario(BaseModel):
             for _, function, _ in all_functions_in_time(self):
                 if isinstance(function, NodeTemperature):
                     object.__setattr__(function, "bounds", (min(ends), max(ends)))
-        return self
 
     @field_validator("output", mode="after")
     @classmethod

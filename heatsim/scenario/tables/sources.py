@@ -10,6 +10,7 @@ from pydantic import (
     Field,
     ModelWrapValidatorHandler,
     PlainValidator,
+    PrivateAttr,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -41,6 +42,7 @@ from heatsim.scenario.values import units
 from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.materialfunction import MaterialFormula
 from heatsim.scenario.values.quantities import COORDINATE, MOMENT
+from heatsim.scenario.values.steered import Steered
 from heatsim.scenario.values.timefunction import Constant, SpaceFormula, TimeFunction
 from heatsim.storage.tables import SOURCE
 
@@ -240,6 +242,33 @@ class Source(Shaped):
                 faults.append(fault("it needs a power_density that is an expression in T", ("temperature_range",)))
         return validate_beside(faults, validate, table)
 
+    _steered: Steered | None = PrivateAttr(default=None)
+
+    @property
+    def factor(self) -> TimeFunction:
+        """The factor in time of :attr:`nominal`: ``scale``, or a power that is set during the run."""
+        return self.scale if self._steered is None else self._steered
+
+    @property
+    def nominal(self) -> float | None:
+        """The power in W at a factor of 1; None if the source has a density or a beam."""
+        return self.power if self._steered is None else 1.0
+
+    @property
+    def power_is_set(self) -> bool:
+        """Whether its power is set during the run."""
+        return self._steered is not None
+
+    def steer(self, power: Steered) -> None:
+        """Let the power be set during the run; the scale is 1."""
+        self._steered = power
+
+    def with_factor(self, value: float) -> "Source":
+        """The same source with a constant factor."""
+        other = self.model_copy(update={"power": self.nominal, "scale": Constant(value)})
+        other._steered = None
+        return other
+
     @property
     def label(self) -> str:
         """Its name in tables and pictures: "source die"; that of a source without a name is "source 1" already."""
@@ -252,7 +281,7 @@ class Source(Shaped):
 
     def functions_in_time(self) -> Iterator[TimeFunction]:
         """The functions of time of its power; of a density in space its factors in time."""
-        yield self.scale
+        yield self.factor
         if isinstance(self.power_density, SpaceFormula):
             yield from (factor for factor, _ in self.power_density.products() or ())
 

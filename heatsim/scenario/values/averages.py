@@ -94,13 +94,16 @@ class Integral:
 def mean_of_product(functions: Sequence[TimeFunction], times: Array, dt: Length) -> Array:
     """Means of the product of several functions over steps of ``dt`` seconds from ``times`` (s).
 
+    What is set during the run is constant in each step, so that its mean is a factor.
+
     Args:
         functions: of time.
         times: start times of the steps in s.
         dt: length of a step in s, or of each step.
     """
-    varying = tuple(function for function in functions if not function.constant)
+    varying = tuple(function for function in functions if not function.constant and function.foreseen)
     means = [function.at(times) for function in functions if function.constant]
+    means += [function.mean(times, dt) for function in functions if not function.foreseen]
     if len(varying) == 1:
         means.append(varying[0].mean(times, dt))
     elif varying:
@@ -125,8 +128,11 @@ def magnitudes(functions: Sequence[TimeFunction], edges: Array, during: tuple[fl
         nodes = np.concatenate([edges, during, *(function.nodes(end) for function in functions)])
         times = np.unique(nodes[(nodes >= edges[0]) & (nodes <= edges[-1])])
         starts, lengths = times[:-1], np.diff(times)
-        largest = np.abs(reduce(np.multiply, (function.at(times) for function in functions)))
-        largest = np.maximum(np.abs(mean_of_product(functions, starts, lengths)), 0.5 * (largest[:-1] + largest[1:]))
+        known = [function for function in functions if function.foreseen]
+        largest = np.abs(reduce(np.multiply, (function.at(times) for function in known), np.ones(len(times))))
+        largest = np.maximum(np.abs(mean_of_product(known, starts, lengths)), 0.5 * (largest[:-1] + largest[1:]))
+        for function in functions:  # at a node itself, what is set then may not be set yet
+            largest = largest if function.foreseen else largest * np.abs(function.mean(starts, lengths))
     else:
         times = np.unique(np.concatenate((edges, np.clip(during, edges[0], edges[-1]))))
         starts, lengths = times[:-1], np.diff(times)

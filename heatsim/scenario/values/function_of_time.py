@@ -25,6 +25,11 @@ class TimeFunction:
         """Whether the value is the same at all times."""
         raise NotImplementedError
 
+    @property
+    def foreseen(self) -> bool:
+        """Whether the values are known before the run; False if only their range is, see ``Steered``."""
+        return True
+
     def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values at times in s; each value depends only on its own time."""
         raise NotImplementedError

@@ -20,7 +20,7 @@ def _fields(model: type[BaseModel]) -> tuple[tuple[str, FieldInfo], ...]:
 
 
 @cache
-def _quantity_of(model: type[BaseModel], name: str) -> Quantity:
+def quantity_of_field(model: type[BaseModel], name: str) -> Quantity:
     """The quantity of a field, even if the field may be None."""
     info = model.model_fields[name]
     parts = [*info.metadata, *(part for each in get_args(info.annotation) for part in get_args(each))]
@@ -33,26 +33,34 @@ def functions_in_time(table: BaseModel) -> Iterator[tuple[str, TimeFunction, Qua
     for name, _ in _fields(type(table)):
         value = getattr(table, name)
         if isinstance(value, TimeFunction):
-            yield name, value, _quantity_of(type(table), name)
+            yield name, value, quantity_of_field(type(table), name)
 
 
 def all_functions_in_time(
     table: BaseModel, at: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], TimeFunction, Quantity]]:
     """Every value that may change in time in a table and the tables below it: its key, the function, its quantity."""
+    for key, owner, name in places_in_time(table, at):
+        yield key, getattr(owner, name), quantity_of_field(type(owner), name)
+
+
+def places_in_time(
+    table: BaseModel, at: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], BaseModel, str]]:
+    """Where these values stand: the key, the model that has the value, and the name of its field."""
     for name, info in _fields(type(table)):
         value = getattr(table, name)
         if isinstance(value, _PLAIN):
             continue
         key = at if name == "condition" else (*at, info.alias or name)
         if isinstance(value, TimeFunction):
-            yield key, value, _quantity_of(type(table), name)
+            yield key, table, name
         elif isinstance(value, BaseModel):
-            yield from all_functions_in_time(value, key)
+            yield from places_in_time(value, key)
         elif isinstance(value, tuple):
             for index, entry in enumerate(value):
                 if isinstance(entry, BaseModel):
-                    yield from all_functions_in_time(entry, (*key, index))
+                    yield from places_in_time(entry, (*key, index))
 
 
 def formulas_in_time(table: BaseModel) -> Iterator[tuple[tuple[str | int, ...], Formula, Quantity]]:

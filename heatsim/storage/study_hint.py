@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 STUDY = "study.json"
+OF_DICTIONARY = "dictionary"  # the name of the file of a study that was given as a dictionary
 # The first parameters of the study that `heatsim converge` makes; with cells of several widths it has tables of them.
 CONVERGENCE_KEYS = ("domain.cells", "time", "solver.precision")
 
@@ -25,6 +26,8 @@ def study_command(folder: Path) -> str:
     """The command that finishes the study in a folder, quoted for a shell, and what must be added to it."""
     content = _content(folder)
     scenario = str(content.get("path", "SCENARIO"))
+    if Path(scenario).name == OF_DICTIONARY:
+        return f'heatsim.Study.from_dict(…, "{folder}").run() with the dictionary that it began with'
     name = "converge" if is_convergence(content.get("document")) else "study"
     command = f"`heatsim {name} {shlex.quote(scenario)} --output {shlex.quote(str(folder))}`"
     document = _document(Path(scenario))

@@ -19,7 +19,7 @@ from heatsim.run.error.refinement import refuse_accuracy
 from heatsim.scenario import Scenario, parse
 from heatsim.scenario.documents.copies import with_copies
 from heatsim.scenario.documents.key_paths import numbered, parts_of, path_of
-from heatsim.scenario.documents.load import read_with_overrides
+from heatsim.scenario.documents.load import plain_tables, read_with_overrides
 from heatsim.scenario.documents.overrides import Override
 from heatsim.scenario.files import reading_once
 from heatsim.scenario.messages import show, show_key
@@ -28,6 +28,7 @@ from heatsim.scenario.tables.model import with_temperature_unit
 from heatsim.scenario.tables.probes import UNITS as PROBE_UNITS
 from heatsim.scenario.tables.time import read_start
 from heatsim.scenario.values.quantities import si_number
+from heatsim.storage.study_hint import OF_DICTIONARY
 from heatsim.study.checks import (
     limits_suit_their_responses,
     read_table,
@@ -207,11 +208,10 @@ class Definition:
         return found
 
 
-def read(
-    path: str | Path,
-    overrides: Sequence[str] = (),
-    elsewhere: bool = False,
-) -> tuple[Definition, dict[int, HeatProblem]]:
+Checked = tuple["Definition", dict[int, HeatProblem]]  # a study, and the heat problems by the number of the run
+
+
+def read(path: str | Path, overrides: Sequence[str] = (), elsewhere: bool = False) -> Checked:
     """A study from a file, and the heat problem of every run.
 
     Args:
@@ -219,29 +219,53 @@ def read(
         overrides: ``key.path=value`` settings that replace keys of the file or add keys.
         elsewhere: whether other machines do the runs.
 
-    Returns:
-        The study, and the heat problems by the number of the run.
-
     Raises:
         ScenarioError: lists every mistake in the file, and every refused run with its reasons.
         CapacityError: a run needs more memory than the machine has; this is checked before work on the run.
     """
-    file = Path(path)
-    document, settings, mistakes = read_with_overrides(file, overrides)
+    document, settings, mistakes = read_with_overrides(Path(path), overrides)
+    advice = "write a table [study] with its method and parameters, or use `heatsim run`"
+    return _of_document(Path(path), document, settings, mistakes, elsewhere, advice)
+
+
+def read_dict(document: Mapping[str, Any], folder: str | Path, elsewhere: bool = False) -> Checked:
+    """A study from a dictionary with the tables of a TOML file, and the heat problem of every run.
+
+    Args:
+        document: numbers and arrays of NumPy and paths are allowed.
+        folder: where the paths of input files start.
+        elsewhere: as for :func:`read`.
+
+    Raises:
+        ScenarioError, CapacityError: as for :func:`read`.
+    """
+    tables = plain_tables(document, OF_DICTIONARY, "Study.from_scenario")
+    advice = "write a table study with its method and parameters, or use Simulation.from_dict"
+    return _of_document(Path(folder) / OF_DICTIONARY, tables, (), [], elsewhere, advice)
+
+
+def _of_document(
+    path: Path,
+    document: dict[str, Any],
+    settings: Sequence[Override],
+    mistakes: list[Mistake],
+    elsewhere: bool,
+    advice: str,
+) -> Checked:
+    """As :func:`read`, with the mistakes so far; ``advice`` for a document without a study."""
     if "study" not in document:
-        message = "missing; write a table [study] with its method and parameters, or use `heatsim run`"
-        raise ScenarioError(path, [*mistakes, Mistake("study", message)])
+        raise ScenarioError(path, [*mistakes, Mistake("study", f"missing; {advice}")])
     table, mistakes_in_table = read_table(document["study"])
     mistakes += mistakes_in_table + _settings_of_varied_keys(settings, table, document)
     if table is None:
-        raise ScenarioError(path, mistakes + _mistakes_beside_the_study(document, file))
+        raise ScenarioError(path, mistakes + _mistakes_beside_the_study(document, path))
     if count(table) > MAX_RUNS:
         message = f"makes {count(table):,} runs; at most {MAX_RUNS:,} are allowed: use fewer values"
         raise ScenarioError(path, [*mistakes, Mistake("study.parameters", message)])
-    definition = Definition(file, document, tuple(points(table)))
+    definition = Definition(path, document, tuple(points(table)))
     impossible = _impossible_keys(definition)
     if impossible:
-        raise ScenarioError(path, [*mistakes, *impossible, *_mistakes_beside_the_study(document, file)])
+        raise ScenarioError(path, [*mistakes, *impossible, *_mistakes_beside_the_study(document, path)])
     ends, known = _refused_ends(definition)
     whole, of_whole_numbers = _ranges_of_whole_numbers(definition, known)
     known |= of_whole_numbers
@@ -251,7 +275,7 @@ def read(
 
 def derive(
     definition: Definition, elsewhere: bool, mistakes: Sequence[Mistake] = (), known: Collection[str] = ()
-) -> tuple[Definition, dict[int, HeatProblem]]:
+) -> Checked:
     """A study with the checksums of its input files, and the heat problem of every run.
 
     Args:

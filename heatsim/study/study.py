@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heatsim.counts import counted
 from heatsim.errors import FolderError, InputError, Interrupted
@@ -94,13 +94,42 @@ class Study:
             DeviceError: the requested device or kernel is not available.
             InputError: two options exclude each other.
         """
-        if workers is not None and cluster is not None:
-            raise InputError("--workers and --cluster exclude each other: the cluster determines the number of workers")
-        if workers is not None and workers < 1:
-            raise InputError(f"--workers: got {workers}; a whole number from 1 is expected")
+        _check_workers(workers, cluster)
         target = output_folder(path, output)
         definition, problems = definitions.read(path, overrides, elsewhere=cluster is not None)
         return cls.of(definition, problems, target, workers, cluster, extend=extend, overwrite=overwrite, early=early)
+
+    @classmethod
+    def from_dict(
+        cls,
+        document: Mapping[str, Any],
+        output: str | Path,
+        *,
+        folder: str | Path = ".",
+        workers: int | None = None,
+        cluster: str | None = None,
+        extend: bool = False,
+        overwrite: bool = False,
+    ) -> "Study":
+        """A study given as a dictionary with the tables and keys of a TOML file, among them ``study``.
+
+        Args:
+            document: for instance ``{**scenario, "study": {"method": "grid", "parameters": {"material.density":
+                [1000.0, 2000.0]}}}``; numbers and arrays of NumPy and paths are allowed.
+            output: the folder to write to.
+            folder: where the paths of input files start.
+            workers: as for :meth:`from_scenario`, like the others.
+            cluster: the address of a Dask scheduler.
+            extend: whether to add points.
+            overwrite: whether to replace another study.
+
+        Raises:
+            ScenarioError, DeviceError, InputError: as for :meth:`from_scenario`.
+        """
+        _check_workers(workers, cluster)
+        definition, problems = definitions.read_dict(document, folder, elsewhere=cluster is not None)
+        target = output_folder(definition.path, output)
+        return cls.of(definition, problems, target, workers, cluster, extend=extend, overwrite=overwrite)
 
     @classmethod
     def of(
@@ -265,3 +294,11 @@ class Study:
             return False
         failure = study_folder.read_failure(self._path(number))
         return failure is None or failure[1]
+
+
+def _check_workers(workers: int | None, cluster: str | None) -> None:
+    """Refuse a number of workers beside a cluster, or less than one."""
+    if workers is not None and cluster is not None:
+        raise InputError("--workers and --cluster exclude each other: the cluster determines the number of workers")
+    if workers is not None and workers < 1:
+        raise InputError(f"--workers: got {workers}; a whole number from 1 is expected")

@@ -102,12 +102,27 @@ def parse_dict(document: Mapping[str, Any], folder: str | Path = ".") -> Scenari
     Raises:
         ScenarioError: lists every mistake.
     """
-    _check_depth(document, _DICTIONARY)
-    tables = _plain(document)
-    if not isinstance(tables, Mapping):
-        message = f"got {type(document).__name__}; a dictionary is expected; Simulation.from_scenario reads a file"
-        raise ScenarioError(_DICTIONARY, [Mistake("", message)])
+    tables = plain_tables(document, _DICTIONARY, "Simulation.from_scenario")
     return parse(tables, Path(folder) / _DICTIONARY)
+
+
+def plain_tables(document: Mapping[str, Any], name: str, reader: str) -> dict[str, Any]:
+    """The tables of a dictionary with TOML's types.
+
+    Args:
+        document: as for :func:`parse_dict`.
+        name: of the dictionary in messages.
+        reader: the method that reads a file instead.
+
+    Raises:
+        ScenarioError: it is no dictionary, or its tables are too deep.
+    """
+    _check_depth(document, name)
+    tables = _plain(document)
+    if not isinstance(tables, dict):
+        message = f"got {type(document).__name__}; a dictionary is expected; {reader} reads a file"
+        raise ScenarioError(name, [Mistake("", message)])
+    return tables
 
 
 def _check_depth(document: object, path: str | Path) -> None:

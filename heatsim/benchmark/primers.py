@@ -50,7 +50,7 @@ class PrimerResult:
 
     @property
     def verdict(self) -> str:
-        """ "right" or "wrong"."""
+        """The word "right" or "wrong" for a table."""
         return "wrong" if self.error else "right"
 
 

@@ -36,7 +36,7 @@ PRIMERS, RANKS = PACKAGE / "kernels/primers/README.md", PACKAGE / "parallel/READ
 ERRORS = PACKAGE / "converge/README.md"
 COURSE = PACKAGE / "kernels/course/README.md"
 # tests/test_guides.py runs their commands
-GUIDES = (PACKAGE / "guides/electronics.md", PACKAGE / "guides/buildings.md")
+GUIDES = tuple(sorted((PACKAGE / "guides").glob("*.md")))
 DOCUMENTS = (
     *(README, EXAMPLES, CODE, KERNEL, MEASUREMENTS, PHYSICS, RESULTS, STUDIES, VERIFICATION, REDUCTIONS, PRIMERS),
     *(COURSE, PAGE, RANKS, ERRORS, PACKAGE / "CHANGELOG.md", *GUIDES),
@@ -51,7 +51,7 @@ FILE_NAME = re.compile(r"`((?:[\w-]+/)*[\w-]+\.(?:py|cu|cuh|toml))`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # Folders that a page's file names may leave out, and file names of runs and of users.
 NAMED_FROM = ("", "heatsim", "tests", "scenarios", "heatsim/verification/cases")
-NOT_HERE = {"scenario.toml", "board.toml", "corner.toml"}
+NOT_HERE = {"scenario.toml", "board.toml", "corner.toml", "wax.toml", "weld.toml"}
 
 
 @cache

@@ -9,17 +9,24 @@ import pytest
 import heatsim
 from heatsim.cli import main
 
-GUIDES = sorted((Path(heatsim.__file__).parent / "guides").glob("*.md"))
+GUIDES = sorted((Path(heatsim.__file__).parent / "guides").glob("[a-z]*.md"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LONG = ("study", "converge")  # commands of several runs
 
 
 def follow(page: Path, capsys: pytest.CaptureFixture[str], long: bool) -> int:
-    """Write the blocks of TOML into one file, run the commands, and find the lines shown; how many there were."""
+    """Write the blocks of TOML into one file, run commands and Python, find the lines shown; how many there were.
+
+    Without ``long`` commands of several runs are left out, with what they print.
+    """
     scenario, out, found = "", None, 0
+    names: dict[str, object] = {"__name__": "__main__"}
     for language, block in BLOCK.findall(page.read_text(encoding="utf-8")):
         if language == "toml":
             scenario += f"\n{block}"
+        elif language == "python":
+            exec(block, names)
+            out = " ".join(capsys.readouterr().out.split())
         elif language == "sh":
             out = ""
             for line in block.splitlines():

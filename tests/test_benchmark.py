@@ -504,7 +504,7 @@ def test_primers_are_verified_and_put_beside_the_copy_and_the_cpu(
     for text in (*(rung.name for primer in PRIMERS for rung in primer.kernels), "generate", "to the GPU", "36 × 36"):
         assert text in out
     found = json.loads(path.read_text(encoding="utf-8"))["measurements"]
-    assert [one["shape"] for one in found] == [[1296], [36, 36]]
+    assert [one["shape"] for one in found] == [[1296], [36, 36], [1296]]
     for one in found:
         assert one["milliseconds"].keys() == {"generate", "to the GPU", "to the host", "CPU"}
         for result in one["kernels"]:

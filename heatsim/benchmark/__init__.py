@@ -108,7 +108,7 @@ def benchmark_primers(
     repeats: int = 7,
     say: Callable[[str], None] = lambda doing: None,
 ) -> list[PrimerMeasurement]:
-    """Verify and measure the primers on a GPU: a moving sum along a line and the smoothing of an image.
+    """Verify and measure the primers on a GPU: small stencils along a line and on an image.
 
     Args:
         cells: one number, the pixels along either axis of the image; None for 8,192. The line has as many values.

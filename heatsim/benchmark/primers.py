@@ -97,7 +97,7 @@ def measure_primers(
         CapacityError: the arrays do not fit in memory; nothing has been allocated.
     """
     nbytes = edge * edge * np.dtype(precision).itemsize
-    check_memory(f"--cells {edge} in {precision} needs", device, 2 * nbytes, host=6 * nbytes)
+    check_memory(f"--cells {edge} in {precision} needs", device, 3 * nbytes, host=7 * nbytes)
     return [_measure(device, primer, edge, precision, repeats, say) for primer in PRIMERS]
 
 
@@ -194,6 +194,9 @@ def _on_cpu(primer: Primer, values: NDArray[Any], result: NDArray[Any]) -> Calla
     """Computes the primer on all cores."""
     from heatsim.kernels.primers import cpu
 
+    if primer.function == "conduct":
+        between = np.empty_like(values)
+        return lambda: cpu.conduct(values, between, result)
     if primer.dimensions == 1:
         return lambda: cpu.moving_sum(values, result, RADIUS)
     return lambda: cpu.smooth(values, result)

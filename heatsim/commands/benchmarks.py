@@ -39,7 +39,7 @@ Reductions = Annotated[
 Primers = Annotated[
     bool,
     Parameter(
-        help="Instead, measure two small stencils on a GPU: a moving sum, the smoothing of an image.", negative=""
+        help="Instead, measure small stencils on a GPU: a moving sum, the mean of 3 × 3 pixels, two steps.", negative=""
     ),
 ]
 Emulate = Annotated[

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.kernels.emulation.machine import KernelError, compile_kernel
 from heatsim.kernels.primers import cpu
-from heatsim.kernels.primers.primers import FOLDER, PRIMERS, RADIUS, Primer, PrimerKernel, moving_sum, smooth
+from heatsim.kernels.primers.primers import FOLDER, PRIMERS, RADIUS, Primer, PrimerKernel, conduct, moving_sum, smooth
 
 # Less than a vector, than a block; whole and broken vectors, several blocks; an image of one row or column.
 SHAPES: dict[int, tuple[tuple[int, ...], ...]] = {
@@ -47,12 +47,16 @@ def test_the_cpu_gives_the_same_bits(precision: str) -> None:
     sums, smoothed = np.empty_like(line), np.empty_like(image)
     cpu.moving_sum(line, sums, RADIUS)
     cpu.smooth(image, smoothed)
+    between, after = np.empty_like(line), np.empty_like(line)
+    cpu.conduct(line, between, after)
+    assert after.tobytes() == conduct(line).tobytes()
     assert sums.tobytes() == moving_sum(line).tobytes()
     assert smoothed.tobytes() == smooth(image).tobytes()
 
 
 def test_the_oracles_on_numbers_known_by_hand() -> None:
     np.testing.assert_array_equal(moving_sum(np.arange(10.0)), [6, 10, 15, 21, 28, 35, 42, 48, 53, 57])
+    np.testing.assert_array_equal(conduct(np.array([16.0, 0, 0, 0, 0])), [10, 5, 1, 0, 0])
     image = np.zeros((4, 5))
     image[0, 0], image[2, 3] = 9.0, 18.0
     expected = [[4, 2, 0, 0, 0], [2, 1, 2, 2, 2], [0, 0, 2, 2, 2], [0, 0, 2, 2, 2]]

@@ -1,1 +1,1 @@
-"""Two small stencils to learn from before the ladder: a moving sum along a line, and the smoothing of an image."""
+"""Small stencils to learn from before the ladder: a moving sum, the smoothing of an image, two steps along a line."""

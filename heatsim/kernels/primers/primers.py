@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ RADIUS = 3  # of the moving sum
 _THREADS = 256  # of a block, on a line
 _BLOCK = (32, 8)  # threads of a block along x and y, on an image
 _VECTOR_BYTES = 16  # of the values that a thread owns in L3 and B3
+_HALO = 2  # values on either side of the block of T2
 _ROWS = 16  # rows that a thread of B3 walks down
 
 
@@ -30,6 +32,8 @@ class PrimerKernel:
         idea: in a few words.
         vectors: whether a thread owns a vector of 16 bytes along x instead of one value.
         down: rows that it owns.
+        halo: values on either side of a block on a line that it reads and does not write.
+        launches: how many launches compute the result.
     """
 
     name: str
@@ -37,6 +41,8 @@ class PrimerKernel:
     idea: str
     vectors: bool = False
     down: int = 1
+    halo: int = 0
+    launches: int = 1
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ class Primer:
     def launcher(
         self, kernel: PrimerKernel, values: Any, result: Any, compiler: Callable[..., Any] | None = None
     ) -> tuple[Any, Callable[[], None]]:
-        """Compile a kernel; return its function, and what launches it once.
+        """Compile a kernel; return its function, and what computes the result once.
 
         Args:
             kernel: which one.
@@ -73,8 +79,14 @@ class Primer:
         compiler = compiled.function if compiler is None else compiler
         function = compiler(kernel.source, self.function, self.macros(str(values.dtype), nx), FOLDER)
         if self.dimensions == 1:
-            blocks = (ceil(nx / (_THREADS * across)),)
-            return function, lambda: function(blocks, (_THREADS,), (values, result, np.uint64(nx)))
+            blocks = (ceil(nx / (_THREADS * across - 2 * kernel.halo)),)
+            arrays = [values, *(values.copy() for _ in range(kernel.launches - 1)), result]
+
+            def launch() -> None:
+                for source, target in pairwise(arrays):
+                    function(blocks, (_THREADS,), (source, target, np.uint64(nx)))
+
+            return function, launch
         (ny,), (x, y) = more, _BLOCK
         tiles = ceil(nx / (x * across)), ceil(ny / (y * kernel.down))
         return function, lambda: function(tiles, _BLOCK, (values, result, np.int32(nx), np.int32(ny)))
@@ -83,7 +95,7 @@ class Primer:
         """The macros of its files, for arrays with ``nx`` values along x."""
         real = {"REAL": compiled.REAL[precision]}
         if self.dimensions == 1:
-            return {**real, "THREADS": _THREADS, "RADIUS": RADIUS}
+            return {**real, "THREADS": _THREADS, "RADIUS": RADIUS, "HALO": _HALO}
         x, y = _BLOCK
         return {
             **real,
@@ -101,6 +113,15 @@ def moving_sum(values: NDArray[Any]) -> NDArray[Any]:
     for offset in range(1, 2 * RADIUS + 1):
         total += padded[offset : offset + len(values)]
     return total
+
+
+def conduct(T: NDArray[Any]) -> NDArray[Any]:
+    """Two steps of heat conduction along a line that no heat leaves."""
+    quarter, two = T.dtype.type(0.25), T.dtype.type(2)
+    for _ in range(2):
+        padded = np.pad(T, 1, mode="edge")
+        T = T + quarter * (padded[:-2] + padded[2:] - two * T)
+    return T
 
 
 def smooth(image: NDArray[Any]) -> NDArray[Any]:
@@ -132,5 +153,15 @@ PRIMERS = (
             PrimerKernel("B3 marching", "B3_marching.cu", "16 bytes a thread, which walks down", True, _ROWS),
         ),
         2,
+    ),
+    Primer(
+        "two steps along a line",
+        "conduct",
+        conduct,
+        (
+            PrimerKernel("T1 one step", "T1_one_step.cu", "one step a launch, two launches", launches=2),
+            PrimerKernel("T2 two steps", "T2_two_steps.cu", "two steps a launch, halo of two", halo=_HALO),
+        ),
+        1,
     ),
 )

@@ -18,8 +18,10 @@ from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.readings.surface_temperature import forget_acting
 from heatsim.scenario import Scenario
 from heatsim.storage import folder
+from heatsim.storage.run_tables import JOULE
 
-_HISTORIES = "changes"
+_HISTORIES, _PUT_IN = "changes", "put_in"
+FIELD = "initial.temperature"  # its column has the heat that a new field has put in
 
 
 class Changes(TableObserver):
@@ -34,7 +36,9 @@ class Changes(TableObserver):
 
     def columns(self, state: RunState) -> Sequence[Column]:
         """The values, by the paths of their keys."""
-        return [(path, steered.unit) for path, steered in state.problem.scenario.steered.items()]
+        scenario = state.problem.scenario
+        heat = [(FIELD, JOULE)] if scenario.resets is not None else []
+        return [*((path, steered.unit) for path, steered in scenario.steered.items()), *heat]
 
     def due(self, state: RunState) -> NDArray[np.int64]:
         """Steps after which values may change."""
@@ -43,7 +47,7 @@ class Changes(TableObserver):
     def start(self, state: RunState, saved: Values | None) -> None:
         """Open the table."""
         super().start(state, saved)
-        self._scenario, timeline = state.problem.scenario, state.problem.timeline
+        self._state, self._scenario, timeline = state, state.problem.scenario, state.problem.timeline
         intervals = self._scenario.intervals_of_changes
         self._steps = {every: frozenset(timeline.steps_at(every).tolist()) for every in intervals}
 
@@ -60,12 +64,15 @@ class Changes(TableObserver):
         """The moment before this one, and the values from then on."""
         steps = state.problem.timeline.change_steps
         before = np.array([state.problem.timeline.time(steps[bisect_left(steps, state.step) - 1])])
-        return [float(before[0]), *(float(of.at(before)[0]) for of in self._scenario.steered.values())]
+        moment, resets = float(before[0]), self._scenario.resets
+        heat = [] if resets is None else [state.put_in.get(moment, 0.0)]
+        return [moment, *(float(of.at(before)[0]) for of in self._scenario.steered.values()), *heat]
 
     def save(self) -> dict[str, Value]:
         """The number of rows, and all values so far."""
         histories = {path: steered.history for path, steered in self._scenario.steered.items()}
-        return {**super().save(), _HISTORIES: json.dumps(histories)}
+        put_in = list(self._state.put_in.items())
+        return {**super().save(), _HISTORIES: json.dumps(histories), _PUT_IN: json.dumps(put_in)}
 
 
 def set_value(state: RunState, path: str, value: float) -> None:
@@ -88,12 +95,13 @@ def begin_changes(scenario: Scenario) -> None:
             scenario.steered[path].restore([0.0], change.recorded.at(np.zeros(1)).tolist())
 
 
-def restore_changes(scenario: Scenario, saved: Mapping[str, Any]) -> None:
-    """Take the values that were set before a checkpoint.
+def restore_changes(scenario: Scenario, saved: Mapping[str, Any]) -> dict[float, float]:
+    """Take the values that were set before a checkpoint; returns the heats in J that new fields put in, by time in s.
 
     Raises:
         KeyError, ValueError, TypeError: the checkpoint does not have them.
     """
-    if scenario.steered:
+    if scenario.changes:
         for path, (times, values) in json.loads(str(saved[_HISTORIES])).items():
             scenario.steered[path].restore(times, values)
+    return dict(json.loads(str(saved[_PUT_IN]))) if scenario.changes else {}

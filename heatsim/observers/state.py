@@ -20,6 +20,7 @@ from heatsim.solver.field.field_copy import FieldCopy
 from heatsim.solver.field.field_statistics import FieldStatistics
 from heatsim.solver.field.restart_point import RestartPoint
 from heatsim.solver.ledger.energy_ledger import Ledger
+from heatsim.solver.nodes.node_stages import node_stages
 from heatsim.solver.rows.observables import Observables
 from heatsim.solver.rows.row_sums import RowSums
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
@@ -107,6 +108,7 @@ class RunState:
         steady: how the steady state was found that the field holds; None of a run in which time passes.
         method: the stepper of a method that chooses its own steps; None for ``euler`` and ``steady``.
         writer: writes fields and checkpoints while the run goes on.
+        put_in: heat in J that a new field has put in, by the time in s.
         copies: whether the device has room for a copy of the field; without one the run waits while a field is written.
     """
 
@@ -131,6 +133,7 @@ class RunState:
     steady: SteadyState | None = None
     method: AdaptiveStepper | None = None
     writer: Writer = dataclasses.field(default_factory=Writer)
+    put_in: dict[float, float] = dataclasses.field(default_factory=dict)
     copies: bool = True
 
     _copy: tuple[int, FieldCopy] | None = None
@@ -138,6 +141,17 @@ class RunState:
     _time: tuple[int, float] = (-1, 0.0)
     _finite_at: int | None = None
     _sums: RowSums = dataclasses.field(default_factory=RowSums)
+
+    def field_was_set(self) -> None:
+        """Forget what was found of the field of this step: it is another one now."""
+        self._copy = self._finite_at = None
+        self.check()
+
+    def show_nodes(self) -> None:
+        """Find the nodes without a heat capacity for the field of a run in which time passes. Collective."""
+        nodes = None if self.problem.scenario.steady else node_stages(self.part, self.field)
+        if nodes is not None:
+            nodes.show(self.field.deviation, self.time)
 
     @property
     def team(self) -> Team:

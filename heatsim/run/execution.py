@@ -140,6 +140,11 @@ class Execution:
             batch = BatchSize(stepper.steps_a_sweep if isinstance(stepper, Stepper) else 1)
             return _Opened(run, stepper, TimeLoop(run, stepper, leading), batch, stack.pop_all())
 
+    def make_rows(self) -> None:
+        """Have the observers of an open run make all rows until now. Collective."""
+        if self._opened is not None:
+            self._opened.run.make_rows()
+
     def close(self) -> None:
         """Save a checkpoint of a run that was not run to its end, and close its files; in memory do nothing."""
         if self._opened is not None and not self.in_memory:
@@ -206,7 +211,7 @@ class Execution:
         """
         state = self.state
         scenario = state.problem.scenario
-        if state.method is not None or scenario.steady or state.finished or not state.copies or scenario.steered:
+        if state.method is not None or scenario.steady or state.finished or not state.copies or scenario.changes:
             return None
         return Leading.of(state.field, state.ledger, state.part)
 

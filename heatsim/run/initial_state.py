@@ -26,7 +26,6 @@ from heatsim.solver.kernels.cpu_codes import compile_ahead
 from heatsim.solver.kernels.kernel_arguments import composite_arrays
 from heatsim.solver.ledger.energy_ledger import Ledger
 from heatsim.solver.make_stepper import make_adaptive_stepper
-from heatsim.solver.nodes.node_stages import node_stages
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.steady import steady_state
 from heatsim.storage import checkpoint, folder
@@ -59,15 +58,8 @@ def initial_state(plan: Plan, target: Path) -> RunState:
         network.begin()
     if plan.problem.timeline.adaptive:
         state.method = _method(plan, state, initial)
-    show_nodes(state)
+    state.show_nodes()
     return state
-
-
-def show_nodes(state: RunState) -> None:
-    """Find the nodes without a heat capacity for the field of a run."""
-    nodes = None if state.problem.scenario.steady else node_stages(state.part, state.field)
-    if nodes is not None:
-        nodes.show(state.field.deviation, state.time)
 
 
 def _initial_field(plan: Plan) -> InitialField:
@@ -88,7 +80,7 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
         now = identity(plan)
         check_scenario(target / folder.SCENARIO, str(saved.values["scenario"]), str(now["scenario"]))
         check_inputs(target, str(saved.values["inputs"]), str(now["inputs"]))
-        restore_changes(plan.problem.scenario, saved.values)
+        state.put_in = restore_changes(plan.problem.scenario, saved.values)
         slab = plan.part.slab
         shape = saved.shape("deviation")
         if shape != state.field.grid.shape:
@@ -108,7 +100,7 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
         if plan.problem.timeline.adaptive:
             initial = _initial_field(plan)
             state.method = _method(plan, state, initial, saved)
-        show_nodes(state)
+        state.show_nodes()
     return state
 
 

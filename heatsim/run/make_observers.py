@@ -45,7 +45,7 @@ def make_observers(
         observers.append(Nodes())
     if scenario.output.energy:
         observers.append(HeatFlows() if scenario.steady else Energy())
-    if scenario.steered:
+    if scenario.changes:
         observers.append(Changes())  # after those that show the time before
     if scenario.steady:
         return [*observers, *watchers]

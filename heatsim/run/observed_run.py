@@ -115,6 +115,11 @@ class ObservedRun:
         self.state.step = step
         self._find_next()
 
+    def make_rows(self) -> None:
+        """Have the observers make the rows that they have sampled, as before a checkpoint. Collective."""
+        for observer in self.observers:
+            observer.save()
+
     def save(self) -> Values:
         """Write a checkpoint and return its values. Collective."""
         checkpoints = self.observers[-1]

@@ -6,19 +6,20 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from heatsim.counts import counted
 from heatsim.errors import FolderError, InputError, StorageError, in_python
-from heatsim.observers.changes import set_value
 from heatsim.observers.observer import Observer
 from heatsim.observers.probes import ProbeNow
 from heatsim.observers.state import RunState
+from heatsim.observers.steering import Steering
 from heatsim.outputs import output_folder
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
@@ -27,7 +28,7 @@ from heatsim.run.error.coarser_run import FinishedRun, state_error
 from heatsim.run.error.refinement import refine_on_first
 from heatsim.run.error.values import means_of_regions
 from heatsim.run.execution import Execution
-from heatsim.run.initial_state import initial_state, notes_at_start, saved_state, show_nodes
+from heatsim.run.initial_state import initial_state, notes_at_start, saved_state
 from heatsim.run.interrupt import Stop, stop_on_signals
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import PlanInWords
@@ -36,7 +37,7 @@ from heatsim.run.resume import check_numerics, with_choices_of
 from heatsim.run.timing import Timing
 from heatsim.scenario import TIMES_BEYOND, Scenario, load, parse_dict
 from heatsim.scenario.files import reading_within
-from heatsim.scenario.messages import did_you_mean, show, show_key
+from heatsim.scenario.messages import did_you_mean, show
 from heatsim.scenario.values.quantities import MOMENT
 from heatsim.storage import checkpoint, folder, manifest, traces
 from heatsim.storage.summary_file import read_summary
@@ -57,7 +58,6 @@ class Simulation:
 
     execution: Execution
     _probes: dict[str, ProbeNow] = field(default_factory=dict)
-    _moments: dict[str, frozenset[int]] = field(default_factory=dict)
     _set_up: float = 0.0
 
     def __post_init__(self) -> None:
@@ -201,7 +201,7 @@ class Simulation:
         check_inputs_of_ranks(scenario, team)
         scenario, refinement = refine_on_first(scenario, team, progress)
         started = time.perf_counter()
-        if scenario.steered:
+        if scenario.changes:
             scenario = scenario.model_copy(deep=True)  # each run sets its own values
         check_room(scenario, team=team)
         problem = HeatProblem.from_scenario(scenario, held_planes(scenario, team), like)
@@ -249,6 +249,10 @@ class Simulation:
         if self.execution.in_memory:
             raise InputError("a simulation in memory has no folder; give Simulation.from_dict an output=…")
         return self.execution.folder
+
+    @cached_property
+    def _steering(self) -> Steering:
+        return Steering(self.state)
 
     @property
     def state(self) -> RunState:
@@ -345,34 +349,21 @@ class Simulation:
         Raises:
             InputError: the scenario does not allow this value, or no change of it now.
         """
-        scenario, now = self.plan.problem.scenario, self.state
-        steered = scenario.steered.get(path)
-        if steered is None:
-            known = f"it allows {', '.join(map(show, scenario.steered))}" if scenario.steered else "it allows none"
-            raise InputError(
-                f"set: got {show(path)}; the table changes of the scenario does not name this key; {known}"
-                f'{did_you_mean(path, scenario.steered)}; write changes = {{ "{path}" = {{ range = […], every = … }} }}'
-            )
-        key = show_key(("changes", path))
-        if scenario.changes[path].recorded is not None:
-            raise InputError(f"set: {path} follows {key}.recorded; remove this key to set it from a program")
-        try:
-            number = steered.quantity.read(value)
-        except ValueError as error:
-            raise InputError(f"set: {path}: {error}") from None
-        if not steered.low <= number <= steered.high:
-            within = f"{steered.low!r} to {steered.high!r} {steered.unit}".rstrip()
-            raise InputError(f"set: {path}: got {show(value)}; {key}.range is {within}: change it, or the value")
-        if path not in self._moments:
-            self._moments[path] = frozenset(self.plan.problem.timeline.steps_at(steered.every).tolist())
-        if now.finished or now.step not in self._moments[path]:
-            raise InputError(
-                f"set: {path} may change at the multiples of {steered.every!r} s before {scenario.time.end!r} s, and "
-                f"the simulation is at {now.time!r} s: advance to one of them, or change {key}.every"
-            )
-        set_value(now, path, number)
-        if now.step == 0:
-            show_nodes(now)
+        self._steering.set(path, value)
+
+    def set_temperature(self, temperature: ArrayLike) -> None:
+        """Set the field from now on; ``changes`` of the scenario has a range for "initial.temperature".
+
+        Sources, conditions and nodes go on. The heat that this puts in counts as in the body from the start: ``stored``
+        of the energy balance does not change, and changes.csv has it.
+
+        Args:
+            temperature: in K, shape (nz, ny, nx) as :attr:`temperature`, or one number; void does not count.
+
+        Raises:
+            InputError: the scenario does not allow it, or not now; or a temperature is outside the range.
+        """
+        self._steering.set_temperature(temperature, self.execution.make_rows)
 
     def close(self) -> None:
         """Save a checkpoint after :meth:`advance` and close the files, so that others may resume the run."""

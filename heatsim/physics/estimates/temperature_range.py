@@ -304,7 +304,9 @@ def _nodes(conditions: Boundary) -> Sequence[Node]:
 
 
 def _temperatures(start: InitialField, conditions: Boundary) -> list[float]:
-    return [start.lowest, start.highest, *surrounding(conditions, conditions.scenario.time.end)]
+    resets = conditions.scenario.resets
+    of_fields = () if resets is None else (resets.low, resets.high)
+    return [start.lowest, start.highest, *of_fields, *surrounding(conditions, conditions.scenario.time.end)]
 
 
 def _given(conditions: Boundary) -> Iterator[tuple[float, TimeFunction]]:

@@ -1,6 +1,7 @@
 """Finding the keys of the table [changes] in a scenario, and making their values ones that are set during the run."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,16 @@ from heatsim.scenario.tables.changes import Change
 from heatsim.scenario.tables.model import Scenario
 from heatsim.scenario.tables.named import Named
 from heatsim.scenario.values.functions import places_in_time, quantity_of_field
-from heatsim.scenario.values.quantities import POWER, Quantity
-from heatsim.scenario.values.steered import Steered, multiples
+from heatsim.scenario.values.quantities import POWER, TEMPERATURE, Quantity
+from heatsim.scenario.values.steered import Resets, Steered, multiples
 from heatsim.scenario.values.timefunction import Constant, TimeFunction, read_time_function
 
 MOST_MOMENTS = 100_000
 _TABLES = ("boundaries", "patches", "surfaces", "nodes", "channels", "sources")
+INITIAL = ("initial", "temperature")
 _WHICH = (
     "a number that may change in time in boundaries, patches, surfaces, nodes, channels or sources can, and the power "
-    "of a source"
+    "of a source; initial.temperature lets a program set the field"
 )
 
 
@@ -56,11 +58,14 @@ def steer(scenario: Scenario, document: Mapping[str, Any], folder: Path) -> list
         message = "no time passes in a steady state: remove this table, or choose another time.method"
         return [Mistake("changes", message)]
     places, mistakes, found = _places(scenario), list[Mistake](), dict[str, Change]()
-    steered = dict[str, Steered]()
+    steered, resets = dict[str, Steered](), None
     for path, change in scenario.changes.items():
         key = numbered(parts_of(path), document)
         place = places.get(key)
-        if place is None:
+        if key == INITIAL:
+            resets = _read_resets(scenario, path, change, mistakes)
+            found[path] = change if resets is None else change.model_copy(update={"range": (resets.low, resets.high)})
+        elif place is None:
             mistakes.append(Mistake(show_key(("changes", path)), _no_such(path, key, places)))
         elif not isinstance(place.value, Constant):
             what = "is set during the run: write its value at t = 0 there, as a number"
@@ -73,7 +78,7 @@ def steer(scenario: Scenario, document: Mapping[str, Any], folder: Path) -> list
                 steered[path], found[path] = read
                 place.put(steered[path])
     if not mistakes:
-        scenario.steer(Named.of(found), steered)
+        scenario.steer(Named.of(found), steered, resets)
     return mistakes
 
 
@@ -108,16 +113,9 @@ def _read(
     scenario: Scenario, path: str, key: tuple[str, ...], change: Change, place: _Place, folder: Path
 ) -> tuple[Steered, Change] | list[Mistake]:
     """The value and what is known of it in SI units; or the mistakes."""
-    mistakes, ends, quantity, end = list[Mistake](), list[float](), place.quantity, scenario.time.end
-
-    def refuse(message: str, *at: str | int) -> None:
-        mistakes.append(Mistake(show_key(("changes", path, *at)), message))
-
-    for number, value in enumerate(change.range):
-        try:
-            ends.append(quantity.read(value))
-        except ValueError as error:
-            refuse(str(error), "range", number)
+    mistakes, quantity, end = list[Mistake](), place.quantity, scenario.time.end
+    refuse = partial(_refuse, mistakes, path)
+    ends = _read_ends(path, change, quantity, end, mistakes)
     recorded = None
     if change.recorded is not None:
         try:
@@ -127,17 +125,12 @@ def _read(
                 refuse(of["msg"], "recorded", *of["loc"])
         except ValueError as error:
             refuse(str(error), "recorded")
-    if end / change.every > MOST_MOMENTS:
-        times = f"{end / change.every:,.0f} times until {end!r} s"
-        refuse(f"got {change.every!r} s, {times}; at most {MOST_MOMENTS:,} are allowed", "every")
-    if mistakes:
+    if ends is None or mistakes:
         return mistakes
     low, high = ends
     start = float(place.value.at(np.zeros(1))[0])
     within = f"{low!r} to {high!r} {quantity.unit}".rstrip()
-    if low >= high:
-        refuse(f"got {show(list(change.range))}; the second value must be the larger one", "range")
-    elif not low <= start <= high:
+    if not low <= start <= high:
         refuse(f"the range is {within}, and {show_key(key)} begins with {start!r}, which is outside", "range")
     elif recorded is not None:
         moments = np.concatenate(([0.0], multiples(change.every, end)))
@@ -151,3 +144,39 @@ def _read(
         refuse(f"the source has a scale: remove it, or set {other} instead of this")
     steered = Steered(key, start, low, high, change.every, quantity)
     return mistakes or (steered, change.model_copy(update={"range": (low, high), "recorded": recorded}))
+
+
+def _refuse(mistakes: list[Mistake], path: str, message: str, *at: str | int) -> None:
+    """Add a mistake below a key of [changes]."""
+    mistakes.append(Mistake(show_key(("changes", path, *at)), message))
+
+
+def _read_ends(
+    path: str, change: Change, quantity: Quantity, end: float, mistakes: list[Mistake]
+) -> tuple[float, float] | None:
+    """The ends of a range in SI units; None if they, or the times, have mistakes."""
+    ends, before = list[float](), len(mistakes)
+    for number, value in enumerate(change.range):
+        try:
+            ends.append(quantity.read(value))
+        except ValueError as error:
+            _refuse(mistakes, path, str(error), "range", number)
+    if len(ends) == 2 and ends[0] >= ends[1]:
+        message = f"got {show(list(change.range))}; the second value must be the larger one"
+        _refuse(mistakes, path, message, "range")
+    if end / change.every > MOST_MOMENTS:
+        times = f"{end / change.every:,.0f} times until {end!r} s"
+        message = f"got {change.every!r} s, {times}; at most {MOST_MOMENTS:,} are allowed"
+        _refuse(mistakes, path, message, "every")
+    return None if len(mistakes) > before else (ends[0], ends[1])
+
+
+def _read_resets(scenario: Scenario, path: str, change: Change, mistakes: list[Mistake]) -> Resets | None:
+    """What the field may be set to."""
+    ends = _read_ends(path, change, TEMPERATURE, scenario.time.end, mistakes)
+    if change.recorded is not None:
+        _refuse(mistakes, path, "a field cannot be repeated from a table: remove this key", "recorded")
+    if scenario.output.region_heat:
+        message = "the heats of regions and contacts follow from balances that a new field breaks: remove this key"
+        mistakes.append(Mistake("output.region_heat", message))
+    return None if ends is None else Resets(*ends, change.every)

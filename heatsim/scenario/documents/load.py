@@ -84,7 +84,7 @@ def _parse(document: Mapping[str, Any], file: Path) -> Scenario:
     scenario, mistakes = read_model(Scenario, {"title": title, **document}, CHECKS, file.parent, complete)
     if scenario is not None and not copies.mistakes:
         mistakes = steer(scenario, document, file.parent)
-        mistakes += [mistake for check in CHECKS if scenario.steered for mistake in check(scenario)]
+        mistakes += [mistake for check in CHECKS if scenario.changes for mistake in check(scenario)]
     if scenario is None or copies.mistakes or mistakes:
         raise ScenarioError(file, [*copies.mistakes, *in_file(mistakes, copies.origins)])
     scenario._path, scenario._origins = file, copies.origins

@@ -50,7 +50,7 @@ from heatsim.scenario.tables.time import Time, not_given
 from heatsim.scenario.values.document_quantities import quantities
 from heatsim.scenario.values.functions import all_functions_in_time
 from heatsim.scenario.values.nodetemperature import NodeTemperature
-from heatsim.scenario.values.steered import Steered, multiples
+from heatsim.scenario.values.steered import Resets, Steered, multiples
 from heatsim.scenario.values.timefunction import Formula, SpaceFormula, Table
 from heatsim.scenario.values.written_units import written_units
 from heatsim.temperature_units import KELVIN
@@ -182,6 +182,7 @@ class Scenario(BaseModel):
     _origins: Mapping[str, Sequence[int]] = PrivateAttr(default_factory=dict)
     _automatic: AutomaticCells | None = PrivateAttr(default=None)
     _steered: Mapping[str, Steered] = PrivateAttr(default_factory=dict)
+    _resets: Resets | None = PrivateAttr(default=None)
 
     @property
     def path(self) -> Path:
@@ -305,16 +306,22 @@ class Scenario(BaseModel):
         """The values that are set during the run, by the paths of their keys as [changes] has them."""
         return self._steered
 
-    def steer(self, changes: Named[Change], steered: Mapping[str, Steered]) -> None:
+    @property
+    def resets(self) -> Resets | None:
+        """What the field may be set to during the run; None if it may not."""
+        return self._resets
+
+    def steer(self, changes: Named[Change], steered: Mapping[str, Steered], resets: Resets | None) -> None:
         """Complete the table [changes], once its values are found."""
         object.__setattr__(self, "changes", changes)
-        self._steered = steered
+        self._steered, self._resets = steered, resets
         self._tell_bounds_to_nodes()
 
     @property
     def intervals_of_changes(self) -> tuple[float, ...]:
         """The different intervals in s at whose multiples values may be set during the run."""
-        return tuple(dict.fromkeys(each.every for each in self._steered.values()))
+        of_fields = () if self._resets is None else (self._resets.every,)
+        return tuple(dict.fromkeys((*(each.every for each in self._steered.values()), *of_fields)))
 
     @property
     def moments_of_changes(self) -> NDArray[np.float64]:

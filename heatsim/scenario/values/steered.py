@@ -1,6 +1,7 @@
 """A number that is set during the run: its range and the times at which it may change are known before."""
 
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,14 @@ def multiples(every: float, end: float) -> Array:
     step = Fraction(repr(every))
     count = int((Fraction(repr(end)) - step / _SAME) / step)
     return np.array([number * step.numerator / step.denominator for number in range(1, count + 1)])
+
+
+class Resets(NamedTuple):
+    """The temperatures in K that the whole field may be set to during the run, at the multiples of ``every`` (s)."""
+
+    low: float
+    high: float
+    every: float
 
 
 class Steered(TimeFunction):

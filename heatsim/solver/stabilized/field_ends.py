@@ -150,6 +150,11 @@ class FieldEnds:
         self._first.sums, self._first.flows = self._last.sums, self._last.flows
         self._first.nodes, self._first.node_rates = self._last.nodes, self._last.node_rates
 
+    def take_shown(self) -> None:
+        """Make the field that observers read the first end; its sums stay."""
+        self._first.T[...] = self._field.deviation
+        self._restore()
+
     def reject(self) -> None:
         """Forget the last end."""
         self._restore()

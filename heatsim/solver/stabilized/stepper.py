@@ -210,6 +210,11 @@ class AdaptiveStepper:
         self.substeps.settle_nodes(time)
         self.step += 1
 
+    def take_field(self, low: float, high: float) -> None:
+        """Go on from the field that is shown, which was set at the end of a step; its extremes are given in K."""
+        self.method.restart(low, high)
+        self._heat = self._heat_between(low, high)
+
     @property
     def warnings(self) -> list[str]:
         """That the tolerance of the scenario could not be kept, if it could not."""

@@ -102,6 +102,9 @@ class Substeps(Protocol):
     def accept(self) -> None:
         """Make the last end the first one: field, rate, flows and sums."""
 
+    def take_shown(self) -> None:
+        """Make the field that observers read the first end; its sums stay."""
+
     def reject(self) -> None:
         """Forget the last end; the sums of the ledger are those of the first again."""
 

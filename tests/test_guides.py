@@ -9,7 +9,8 @@ import pytest
 import heatsim
 from heatsim.cli import main
 
-GUIDES = sorted((Path(heatsim.__file__).parent / "guides").glob("[a-z]*.md"))
+FIT = Path(heatsim.__file__).parent / "guides/fit.md"  # in Python
+GUIDES = sorted(page for page in FIT.parent.glob("[a-z]*.md") if page != FIT)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LONG = ("study", "converge")  # commands of several runs
 
@@ -57,3 +58,11 @@ def test_a_guide_gives_what_it_shows(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     assert follow(page, capsys, long) >= (9 if long else 4)
+
+
+def test_the_guide_to_fits_gives_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("scipy")
+    blocks = BLOCK.findall(FIT.read_text(encoding="utf-8"))
+    assert [language for language, _ in blocks] == ["python", "python", "python", "text"]
+    exec("".join(block for _, block in blocks[:3]), {"__name__": "__main__"})
+    assert capsys.readouterr().out == blocks[3][1]

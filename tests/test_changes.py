@@ -421,3 +421,51 @@ def test_ranks_set_the_same_values(tmp_path: Path) -> None:
     assert runs.results(tmp_path / "both") == runs.results(tmp_path / "alone")
     for at in ("alone", "both"):
         assert (tmp_path / at / "changes.csv").read_text().splitlines()[2] == f"1.0,{80.0 - 80.0 / 30.0!r}"
+
+
+def test_a_function_is_a_table_of_its_values(tmp_path: Path) -> None:
+    """It is called once for each time at which the value may change."""
+    asked = list[float]()
+
+    def power(time: float) -> Any:
+        asked.append(time)
+        return np.float64(3.0 * time) if time < 20.0 else "10 W"
+
+    keys = {POWER_OF_HEATER: {"range": [0, 100], "every": 4, "recorded": power}}
+    simulation = Simulation.from_dict(document(changes=keys), tmp_path / "out")
+    assert asked == [0.0, 4.0, 8.0, 12.0, 16.0, 20.0, 24.0, 28.0]
+    simulation.run()
+    rows = list(csv.reader((tmp_path / "out/changes.csv").read_text().splitlines()))[1:]
+    assert [[float(number) for number in row] for row in rows] == [
+        [time, 3.0 * time if time < 20.0 else 10.0] for time in asked
+    ]
+    assert len(asked) == 8
+    Simulation.from_scenario(tmp_path / "out/scenario.toml", output=tmp_path / "again").run()
+    assert runs.results(tmp_path / "again") == runs.results(tmp_path / "out")
+    for recorded_value, message in (("5 K", 'at t = 0.0 s: got "5 K"'), (400.0, r"is 400.0 W at t = 0.0 s; the range")):
+        keys[POWER_OF_HEATER]["recorded"] = lambda time, value=recorded_value: value
+        with pytest.raises(ScenarioError, match=message):
+            parse_dict(document(changes=keys))
+
+
+def test_calls_at_times_are_a_loop_of_advances(tmp_path: Path) -> None:
+    times = list[float]()
+
+    def thermostat(simulation: Simulation) -> None:
+        times.append(simulation.time)
+        if not simulation.finished:
+            simulation.set(POWER_OF_HEATER, 0.0 if simulation.probe("tip") > 300.0 else "60 W")
+
+    called = Simulation.from_dict(document(), tmp_path / "called")
+    called.run_with(thermostat, "1 s")
+    assert times == [float(time) for time in range(31)]
+    looped = Simulation.from_dict(document(), tmp_path / "looped")
+    control(looped, 30.0)
+    assert runs.results(tmp_path / "called") == runs.results(tmp_path / "looped")
+    uneven = Simulation.from_dict(document(), in_memory=True)
+    uneven.advance(8.0)
+    times.clear()
+    uneven.run_with(lambda simulation: times.append(simulation.time), 8)
+    assert times == [8.0, 16.0, 24.0, 30.0]
+    with pytest.raises(InputError, match='run_with: every: got "8 K"'):
+        called.run_with(thermostat, "8 K")

@@ -3,7 +3,7 @@
 import sys
 import time
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,7 +38,8 @@ from heatsim.run.timing import Timing
 from heatsim.scenario import TIMES_BEYOND, Scenario, load, parse_dict
 from heatsim.scenario.files import reading_within
 from heatsim.scenario.messages import did_you_mean, show
-from heatsim.scenario.values.quantities import MOMENT
+from heatsim.scenario.values.quantities import DURATION, MOMENT
+from heatsim.scenario.values.steered import multiples
 from heatsim.storage import checkpoint, folder, manifest, traces
 from heatsim.storage.summary_file import read_summary
 
@@ -364,6 +365,27 @@ class Simulation:
             InputError: the scenario does not allow it, or not now; or a temperature is outside the range.
         """
         self._steering.set_temperature(temperature, self.execution.make_rows)
+
+    def run_with(self, function: Callable[["Simulation"], object], every: float | str) -> None:
+        """Run to the end; call a function with this simulation at t = 0, at the multiples of a time, and at the end.
+
+        Args:
+            function: reads and sets what it likes, such as :meth:`probe` and :meth:`set`.
+            every: s between the calls, or a text with a unit; :meth:`advance` must be able to stop at its multiples.
+
+        Raises:
+            InputError, NotFiniteError, StorageError, Interrupted: as for :meth:`advance`.
+        """
+        try:
+            interval = DURATION.read(every)
+        except ValueError as error:
+            raise InputError(f"run_with: every: {error}") from None
+        end = self.plan.problem.scenario.time.end
+        for moment in [0.0, *multiples(interval, end).tolist(), end]:
+            if moment >= self.time and not self.finished:
+                if moment > self.time:
+                    self.advance(moment)
+                function(self)
 
     def close(self) -> None:
         """Save a checkpoint after :meth:`advance` and close the files, so that others may resume the run."""

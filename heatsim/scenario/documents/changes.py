@@ -17,7 +17,7 @@ from heatsim.scenario.tables.named import Named
 from heatsim.scenario.values.functions import places_in_time, quantity_of_field
 from heatsim.scenario.values.quantities import POWER, TEMPERATURE, Quantity
 from heatsim.scenario.values.steered import Resets, Steered, multiples
-from heatsim.scenario.values.timefunction import Constant, TimeFunction, read_time_function
+from heatsim.scenario.values.timefunction import Constant, Table, TimeFunction, read_time_function
 
 MOST_MOMENTS = 100_000
 _TABLES = ("boundaries", "patches", "surfaces", "nodes", "channels", "sources")
@@ -119,7 +119,8 @@ def _read(
     recorded = None
     if change.recorded is not None:
         try:
-            recorded = read_time_function(change.recorded, quantity, folder)
+            given = _sampled(change.recorded, change.every, end, quantity)
+            recorded = read_time_function(given, quantity, folder)
         except ValidationError as error:
             for of in error.errors():
                 refuse(of["msg"], "recorded", *of["loc"])
@@ -144,6 +145,25 @@ def _read(
         refuse(f"the source has a scale: remove it, or set {other} instead of this")
     steered = Steered(key, start, low, high, change.every, quantity)
     return mistakes or (steered, change.model_copy(update={"range": (low, high), "recorded": recorded}))
+
+
+def _sampled(recorded: Any, every: float, end: float, quantity: Quantity) -> Any:
+    """A function of Python as a table of its values at the moments; anything else as it is.
+
+    Raises:
+        ValueError: a value is no number of the quantity.
+    """
+    if not callable(recorded) or end / every > MOST_MOMENTS:
+        return recorded
+    moments = [0.0, *multiples(every, end).tolist()]
+    values = list[float]()
+    for moment in moments:
+        value = recorded(moment)
+        try:
+            values.append(quantity.read(value.item() if isinstance(value, np.generic | np.ndarray) else value))
+        except ValueError as error:
+            raise ValueError(f"at t = {moment!r} s: {error}") from None
+    return Table((*moments, end), (*values, values[-1]))
 
 
 def _refuse(mistakes: list[Mistake], path: str, message: str, *at: str | int) -> None:

@@ -1,5 +1,6 @@
 """The primers: every kernel, on the host machine and on a GPU, gives NumPy's bits; published listings fail."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ from covering import mostly_slow
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.kernels.emulation.machine import KernelError, compile_kernel
-from heatsim.kernels.primers import cpu
+from heatsim.kernels.emulation.machine import KernelError, Order, compile_kernel, function
+from heatsim.kernels.emulation.verdict import fault
+from heatsim.kernels.primers import cpu, primers
 from heatsim.kernels.primers.primers import FOLDER, PRIMERS, RADIUS, Primer, PrimerKernel, conduct, moving_sum, smooth
 
 # Less than a vector, than a block; whole and broken vectors, several blocks; an image of one row or column.
@@ -77,6 +79,23 @@ def test_a_tile_without_its_barrier_is_read_before_it_is_full(tmp_path: Path) ->
     sums = np.zeros_like(values)
     kernel.launch((4, 1, 1), (256, 1, 1), values, sums, np.uint64(values.size))
     assert sums.tobytes() != moving_sum(values).tobytes()
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_two_steps_need_both_barriers(place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = (FOLDER / "T2_two_steps.cu").read_text(encoding="utf-8").split("__syncthreads();")
+    assert len(parts) == 3
+    parts[place] += parts.pop(place + 1)
+    (tmp_path / "T2_two_steps.cu").write_text("__syncthreads();".join(parts), encoding="utf-8")
+    monkeypatch.setattr(primers, "FOLDER", tmp_path)
+    primer, values = PRIMERS[2], random((1024,), "float32")
+
+    def run(order: Order) -> NDArray[Any]:
+        target = np.full_like(values, np.nan)
+        primer.launcher(primer.kernels[1], values, target, partial(function, order=order))[1]()
+        return target
+
+    assert fault(run, primer.oracle(values))
 
 
 def test_a_halo_without_checks_reads_outside_the_array(tmp_path: Path) -> None:

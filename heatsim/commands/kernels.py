@@ -16,7 +16,10 @@ Listing = Annotated[
 
 Exercise = Annotated[
     tuple[int, Path] | None,
-    Parameter(help="Instead, write the text of exercise 1 to 6 and a file with gaps into a folder: --exercise 2 DIR."),
+    Parameter(
+        help="Instead, write the text of exercise 1 to 6 and a file with gaps into a folder: --exercise 2 DIR.",
+        negative="",
+    ),
 ]
 Check = Annotated[
     Path | None,

@@ -16,6 +16,7 @@ from heatsim.physics.cells.cell_types import CellTypes, TooManyCellTypesError
 from heatsim.physics.cells.layer_types import half
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.gap_laws import GapLaw
+from heatsim.physics.conditions.law_nodes import Followed
 from heatsim.physics.estimates import kernel_costs, temperature_range
 from heatsim.physics.estimates.initial import InitialField
 from heatsim.physics.estimates.temperature_range import Occurring
@@ -38,6 +39,7 @@ from heatsim.physics.operator.surface_powers import with_areas
 from heatsim.physics.operator.values_in_space import is_in_space, with_values_in_space
 from heatsim.physics.sources import cell_sources
 from heatsim.scenario import Scenario
+from heatsim.scenario.tables.boundaries import depends_on_surface
 
 # Methods that solve equations by multigrid.
 SOLVING = ("steady", "implicit")
@@ -111,13 +113,22 @@ class Body:
         if scenario.layers or boundary.network is not None:
             field = InitialField.from_scenario(scenario, parts, held=held)
             boundary = replace(boundary, hottest=temperature_range.hottest(field, boundary))
-        if start is not None:
-            materials = materials.with_palette(_enthalpies(scenario, start, boundary, materials))
-        if any(contact.constant_resistance is None for contact in scenario.contacts):
+        gaps = any(contact.constant_resistance is None for contact in scenario.contacts)
+        if varies or gaps or materials.heated.tables or any(map(depends_on_surface, boundary.conditions)):
             field = start or InitialField.from_scenario(scenario, parts, held=held)
-            boundary = replace(boundary, gaps=_gap_laws(field, boundary, materials))
-            left = {pair: number for pair, number in division.contacts.items() if pair in contacts}
-            materials = with_gaps(materials, boundary, left)
+            occurring = Occurring.in_run(scenario, field, boundary, materials)
+            resolution = temperature_range.resolution(field, boundary, materials)
+            followed = Followed(occurring.low, occurring.high, resolution)
+            boundary = replace(boundary, followed=followed)
+            if varies:
+                palette = _enthalpies(scenario, field.reference, occurring, materials, resolution)
+                materials = materials.with_palette(palette)
+            heated = cell_sources.followed(materials.heated, scenario, *followed)
+            materials = replace(materials, heated=heated)
+            if gaps:
+                boundary = replace(boundary, gaps=_gap_laws(scenario, occurring))
+                left = {pair: number for pair, number in division.contacts.items() if pair in contacts}
+                materials = with_gaps(materials, boundary, left)
         return cls(materials, boundary, parts, start.reference if start is not None else 0.0)
 
 
@@ -205,24 +216,21 @@ def _palette(division: Division, start: InitialField | None) -> tuple[MaterialNu
 
 
 def _enthalpies(
-    scenario: Scenario, start: InitialField, boundary: Boundary, materials: CellTypes
+    scenario: Scenario, reference: float, occurring: Occurring, materials: CellTypes, resolution: float
 ) -> tuple[MaterialNumbers, ...]:
     """The materials with enthalpy tables over the temperatures that can occur."""
-    occurring = Occurring.in_run(scenario, start, boundary, materials)
     temperature_range.check(scenario, occurring)
     palette = dict(scenario.palette)
     return tuple(
         substance
         if (material := palette[substance.name]) is None or not material.varies
-        else replace(substance, enthalpy=tabulate(material, start.reference, *occurring.followed(material)))
+        else replace(substance, enthalpy=tabulate(material, reference, *occurring.followed(material), resolution))
         for substance in materials.palette
     )
 
 
-def _gap_laws(start: InitialField, boundary: Boundary, materials: CellTypes) -> tuple[GapLaw, ...]:
+def _gap_laws(scenario: Scenario, occurring: Occurring) -> tuple[GapLaw, ...]:
     """The laws of contacts over the temperatures that can occur."""
-    scenario = boundary.scenario
-    occurring = Occurring.in_run(scenario, start, boundary, materials)
     laws = tuple(
         GapLaw.of(number, contact, occurring.low, occurring.high, scenario.time.end)
         for number, contact in enumerate(scenario.contacts)

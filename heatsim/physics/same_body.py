@@ -56,7 +56,9 @@ def body_of(scenario: Scenario, held: PaintedPlanes, like: WithBody | None) -> t
     """
     if like is not None and held is EVERYTHING and same_body(scenario, like.scenario):
         boundary = replace(like.boundary, scenario=scenario)
-        return Body(like.materials, boundary, like.parts, like.reference), like.stability
+        # Laws and heats with tables in T follow the temperatures that powers cause.
+        if scenario.sources == like.scenario.sources or not (boundary.laws or like.materials.heated.tables):
+            return Body(like.materials, boundary, like.parts, like.reference), like.stability
     painted = Body.from_scenario(scenario, Boundary.from_scenario(scenario), held)
     return painted, Stability(painted.materials, painted.boundary)
 

@@ -33,8 +33,9 @@ from heatsim.physics.cells import cell_type_map
 from heatsim.physics.cells.cell_heat import Amount, DensityTable, HeatedCells
 from heatsim.physics.cells.cell_types import INTERIOR, CellTypes
 from heatsim.physics.cells.link_weights import types_around
+from heatsim.physics.conditions.law_nodes import make_nodes
 from heatsim.physics.conditions.mixed_cells import MIXED, NO_MIXED_CELLS, TOWARDS_VOID, MixedCells, place_of
-from heatsim.physics.conditions.surface_laws import append_tables, make_nodes
+from heatsim.physics.conditions.surface_laws import append_tables
 from heatsim.physics.geometry.cell_faces import cells_beside
 from heatsim.physics.layers.layering import NO_LAYERS, Layering
 from heatsim.physics.matter.coefficients import Scheme

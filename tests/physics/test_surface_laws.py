@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from heatsim import Simulation
 from heatsim.errors import ScenarioError
-from heatsim.physics.conditions.surface_laws import LawAtTime, make_nodes, rise_and_slope
+from heatsim.physics.conditions.law_nodes import make_nodes
+from heatsim.physics.conditions.surface_laws import LawAtTime, rise_and_slope
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import Scenario, load, parse, write_resolved
 from heatsim.storage import folder, tables

@@ -15,6 +15,7 @@ use the table, not the expression.
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,13 @@ class DensityTable:
         low: temperature in K of the first node.
         per_kelvin: steps per kelvin.
         values: at the nodes, in W/m³; shape (steps + 1,); an array of NumPy or CuPy.
+        extremes: the lowest and the highest value that the nodes miss.
     """
 
     low: float
     per_kelvin: float
     values: Array
+    extremes: tuple[float, float] = (inf, -inf)
 
     def on(self, xp: Any) -> "DensityTable":
         """The table with its values in an array of ``xp``."""
@@ -264,4 +267,4 @@ def extreme_densities(heated: HeatedCells, amounts: Array) -> tuple[float, float
 
 
 def _ends(table: DensityTable) -> list[float]:
-    return [float(table.values.min()), float(table.values.max())]
+    return [min(float(table.values.min()), table.extremes[0]), max(float(table.values.max()), table.extremes[1])]

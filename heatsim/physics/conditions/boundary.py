@@ -15,6 +15,7 @@ from heatsim.grid import FACES
 from heatsim.physics.conditions.condition_numbers import largest_film, largest_radiating_film, numbers_of
 from heatsim.physics.conditions.condition_terms import NOTHING, Condition, Functions, ambient_of_law, time_functions
 from heatsim.physics.conditions.gap_laws import GapLaw, enter_gaps
+from heatsim.physics.conditions.law_nodes import EVERYWHERE, Followed
 from heatsim.physics.conditions.mixed_cells import MIXED, Maps, MixedCells, lay_out
 from heatsim.physics.conditions.surface_balance import AMBIENT, NUMBERS, SURROUNDINGS
 from heatsim.physics.conditions.surface_laws import LawTables, Rise, SurfaceLaw
@@ -50,6 +51,7 @@ class Boundary:
             and nodes.
         network: the nodes that conditions have as their surroundings; None without nodes.
         gaps: the laws of contacts whose conductance depends on temperatures or on time.
+        followed: at which temperatures tables of laws of surfaces follow them.
     """
 
     scenario: Scenario
@@ -62,6 +64,7 @@ class Boundary:
     hottest: float = 0.0
     network: Network | None = None
     gaps: tuple[GapLaw, ...] = ()
+    followed: Followed = EVERYWHERE
 
     @classmethod
     def from_scenario(cls, scenario: Scenario) -> "Boundary":
@@ -328,7 +331,7 @@ class Boundary:
             for number, of in enumerate(self._functions)
             if depends_on_surface(self.conditions[number])
         ]
-        return LawTables(laws, self.scenario.time.end)
+        return LawTables(laws, self.scenario.time.end, self.followed)
 
     @cached_property
     def row_count(self) -> int:

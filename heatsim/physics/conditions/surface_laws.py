@@ -8,7 +8,8 @@ between its nodes. The table defines the condition for all kernels. The balance 
 is solved exactly: bisection finds the segment with the solution, on which the balance is linear. There is one solution
 as long as q rises more slowly with T_s than K, on every segment; operator/steep_laws.py refuses other laws. Nodes lie
 around the ambient temperature, 2 % of their distance from it apart but at most 2 K up to 1,500 K: the heat flux of
-natural convection has a relative error of 2e-5.
+natural convection has a relative error of 2e-5. Where a law bends within less, at temperatures that can occur, nodes
+are added (law_nodes.py).
 
 In the rows of conditions a law has these numbers, and two tables behind all conditions:
 
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.conditions.condition_terms import NOTHING
+from heatsim.physics.conditions.law_nodes import EVERYWHERE, Followed, make_nodes, with_bends
 from heatsim.physics.conditions.surface_balance import (
     AMBIENT,
     EMISSION,
@@ -42,20 +44,17 @@ from heatsim.physics.time.stage_times import StageTimes
 from heatsim.scenario import TimeFunction
 from heatsim.scenario.messages import show
 from heatsim.scenario.values.quantities import COEFFICIENT, EMISSIVITY
+from heatsim.scenario.values.surfacefunction import AMBIENT as AMBIENT_NAME
 from heatsim.scenario.values.surfacefunction import SurfaceFormula, SurfaceFunction
 
 Array = NDArray[np.float64]
 
-_NEAREST = 1e-2  # K: distance of the first nodes from the ambient temperature
-_FARTHEST = 1e4  # K: distance of the last node above it
-_GROWTH = 1.02  # of the distance from node to node
 # Ambient temperatures at which tables are looked at: for slopes that stability needs, and for others.
 _MANY, _FEW, _AT_ONCE = 1024, 64, 256
 # Of what a law may change by. Above it roundings in float32 count, and a small change of the cell moves the surface a
 # hundred times as far.
 STEEPEST = 0.99
 _ROUNDING = 1e-13  # of a heat flux, relative
-_WIDEST, _WIDE_FROM = 2.0, 1500.0  # K: the widest step of nodes up to this distance
 
 
 class _LawValues(NamedTuple):
@@ -144,6 +143,14 @@ class SurfaceLaw:
         pairs = self.slopes(nodes, self._between(end, _MANY))
         return max(float(np.max(-slopes, where=starts < hottest, initial=0.0)) for starts, slopes in pairs)
 
+    def sampled(self, nodes: Array, end: float, count: int) -> "Iterator[tuple[Array, Array]]":
+        """Q in W/m² at the nodes with some values after others, and their ambient temperatures in K, shape (values, 1).
+
+        The ambient temperature has ``count`` values where it changes.
+        """
+        for given in self._between(end, count):
+            yield given.ambient, self._fluxes(nodes, given)[0]
+
     def steepest(self, nodes: Array, end: float, low: float, high: float) -> "Rise":
         """Where q rises fastest with T_s between 0 and ``end`` (s), on surfaces from ``low`` to ``high`` K."""
         found, lengths = Rise(0.0, low, high), np.diff(nodes)
@@ -153,6 +160,21 @@ class SurfaceLaw:
             start = float(starts[row, segment])
             found = max(found, Rise(float(reached[row, segment]), start, start + float(lengths[segment])))
         return found
+
+    def bends(self, end: float, low: float, high: float, others: Array) -> Array:
+        """Distances in K from the ambient temperature between which q is smooth, on surfaces from ``low`` to ``high``.
+
+        That is at the extremes of the ambient temperature between 0 and ``end`` (s); for expressions with Tamb at
+        ``others``, those of several laws, so that each expression is looked at a few times.
+        """
+        found = [np.zeros(1)]
+        for function in (self.film, self.emissivity):
+            if isinstance(function, SurfaceFunction):
+                own = np.unique(self.ambient.extremes(end)).tolist()
+                if isinstance(function, SurfaceFormula) and AMBIENT_NAME in function.expression.used:
+                    own = others.tolist()
+                found += [function.temperatures(low, high, np.array([T])) - T for T in own]
+        return np.concatenate(found)
 
     def ends(self, nodes: Array, end: float) -> list[tuple[str, float, float]]:
         """For each key the temperatures in K of the surface between which its values are known and possible.
@@ -225,12 +247,14 @@ class LawTables:
 
     Attributes:
         laws: the conditions.
-        nodes: distances of the nodes from the ambient temperature in K, ascending.
+        nodes: distances of the nodes from the ambient temperature in K, ascending; those of all laws together.
     """
 
-    def __init__(self, laws: Sequence[SurfaceLaw], end: float) -> None:
+    def __init__(self, laws: Sequence[SurfaceLaw], end: float, follow: Followed) -> None:
         self.laws = tuple(laws)
         self.nodes = make_nodes(max((law.ambient.extremes(end)[1] for law in laws), default=0.0))
+        if laws and follow != EVERYWHERE:
+            self.nodes = with_bends(self.nodes, self.laws, end, follow)
         self._constant: dict[int, tuple[Array, NDArray[np.bool_]]] = {}
 
     def append_to(self, rows: Array, times: Array, means: StageTimes | None, physical: NDArray[np.bool_]) -> Array:
@@ -253,17 +277,6 @@ class LawTables:
         if law.number not in self._constant:
             self._constant[law.number] = law.fluxes(self.nodes, np.zeros(1))
         return self._constant[law.number]
-
-
-def make_nodes(coldest: float) -> Array:
-    """Distances from the ambient temperature in K at which tables have nodes: down to ``coldest`` below, 10⁴ above."""
-    near, far = (
-        start * _GROWTH ** np.arange(ceil(np.log(end / start) / np.log(_GROWTH)) + 1)
-        for start, end in ((_NEAREST, _WIDEST / (_GROWTH - 1.0)), (_WIDE_FROM, _FARTHEST))
-    )
-    above = np.concatenate((near, np.arange(near[-1] + _WIDEST, _WIDE_FROM - _WIDEST / 2.0, _WIDEST), far))
-    below = above[: int(np.searchsorted(above, coldest)) + 1]
-    return np.concatenate((-below[::-1], [0.0], above))
 
 
 def append_tables(rows: Array, numbers: Sequence[int], nodes: Array, fluxes: Sequence[Array]) -> Array:

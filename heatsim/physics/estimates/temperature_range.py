@@ -27,7 +27,7 @@ from heatsim.physics.conditions.gap_laws import GapLaw
 from heatsim.physics.estimates.initial import InitialField
 from heatsim.physics.sources.sources import Sources
 from heatsim.physics.time.time_steps import INSTANT
-from heatsim.physics.time.tolerance import DEFAULT_PART, LEAST_DEFAULT
+from heatsim.physics.time.tolerance import DEFAULT_PART, LEAST_DEFAULT, least_default
 from heatsim.scenario import Material, MaterialFunction, MaterialTable, Node, Scenario, Source, TimeFunction
 from heatsim.scenario.tables.materials import largest
 from heatsim.scenario.values.bounds import bounds as bounds_of
@@ -43,6 +43,7 @@ HOTTEST = 10_000.0
 _PARTS, _MOST_PARTS = 64, 4096  # parts of the run, over each of which sources are averaged
 _STANDS_OUT = 0.05  # part of the range of a law that its nodes and moments may miss
 _LARGEST_RISE = 1e7  # K; a larger rise counts as unbounded
+_OF_TOLERANCE = 0.1
 
 
 @dataclass(frozen=True)
@@ -274,6 +275,16 @@ def foreseen(start: InitialField, conditions: Boundary, materials: CellTypes) ->
         return inf
     occurring = Occurring.in_run(conditions.scenario, start, conditions, materials)
     return occurring.high - occurring.low
+
+
+def resolution(start: InitialField, conditions: Boundary, materials: CellTypes) -> float:
+    """By how many K tables may displace temperatures: a tenth of the least tolerance that a run can have.
+
+    Arguments as of :meth:`Occurring.in_run`.
+    """
+    given = conditions.scenario.time.tolerance
+    of_default = DEFAULT_PART * span(start, conditions), least_default(foreseen(start, conditions, materials))
+    return _OF_TOLERANCE * (max(of_default) if given is None else given)
 
 
 def hottest(start: InitialField, conditions: Boundary) -> float:

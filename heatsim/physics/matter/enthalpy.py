@@ -16,7 +16,7 @@ liquidus.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, floor, log2
+from math import ceil, floor, inf, log2
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,9 @@ from heatsim.scenario import Material, MaterialFunction
 
 Array = NDArray[np.float64]
 
-# Most steps of a table: over 500 K a step is a quarter of a kelvin, and 16 KiB in float32 stay in a GPU's L1.
-STEPS = 2048
+# Most steps of a table: over 500 K a step is a quarter of a kelvin, and 16 KiB in float32 stay in a GPU's L1. Where an
+# error below _FINE (K) is needed, a table may have _MOST steps.
+STEPS, _MOST, _FINE = 2**11, 2**18, 1e-4
 _FEWEST = 6  # fewest steps, as a power of 2
 _PRECISION = 1e-6  # of the span of contents; functions with sharp bends may not reach it with STEPS steps
 # Number of temperatures at which properties are sampled and integrated.
@@ -134,7 +135,7 @@ def constant(conductivity: tuple[float, float, float], heat_capacity: float) -> 
     return EnthalpyTable(conductivity, heat_capacity, 1.0, 0, one, one, np.ones(2), nothing, nothing, nothing)
 
 
-def tabulate(material: Material, reference: float, low: float, high: float) -> EnthalpyTable:
+def tabulate(material: Material, reference: float, low: float, high: float, resolution: float = inf) -> EnthalpyTable:
     """The enthalpy table of a material.
 
     Args:
@@ -142,6 +143,7 @@ def tabulate(material: Material, reference: float, low: float, high: float) -> E
         reference: T_ref in K, where content and potential are 0.
         low: lowest temperature in K at which the functions are followed; below it they are constant.
         high: highest temperature in K at which the functions are followed; above it they are constant.
+        resolution: by how many K a table may displace temperatures.
     """
     conductivity, specific_heat = material.conductivity_at(reference), material.specific_heat_at(reference)
     heat_capacity = material.density * specific_heat
@@ -155,7 +157,8 @@ def tabulate(material: Material, reference: float, low: float, high: float) -> E
     content, potential, deviation = content - content[here], potential - potential[here], T - reference
 
     slopes = (specific_heat / cp[[0, -1]], k[[0, -1]] / max(conductivity))
-    step, first, temperatures, potentials = _tables(content, deviation, potential, *slopes)
+    allowed = resolution if resolution < _FINE else inf
+    step, first, temperatures, potentials = _tables(content, deviation, potential, *slopes, allowed)
     return EnthalpyTable(
         conductivity=conductivity,
         heat_capacity=heat_capacity,
@@ -171,7 +174,7 @@ def tabulate(material: Material, reference: float, low: float, high: float) -> E
 
 
 def _tables(
-    content: Array, deviation: Array, potential: Array, warming: Array, conducting: Array
+    content: Array, deviation: Array, potential: Array, warming: Array, conducting: Array, allowed: float
 ) -> tuple[float, int, Array, Array]:
     """The step, the first node, and temperatures and potentials at the nodes.
 
@@ -183,9 +186,10 @@ def _tables(
         potential: φ in K at these.
         warming: dT/dθ at the two ends.
         conducting: k(T)/k at the two ends.
+        allowed: the largest error in K.
     """
     span = max(float(content[-1] - content[0]), _NARROWEST)
-    for steps in (2**power for power in range(_FEWEST, STEPS.bit_length())):
+    for steps in (2**power for power in range(_FEWEST, _MOST.bit_length())):
         step = 2.0 ** ceil(log2(span / (steps - 2)))
         # One more step at each end, outside the followed range: its slope continues the last values.
         first, last = floor(float(content[0]) / step) - 1, ceil(float(content[-1]) / step) + 1
@@ -196,7 +200,8 @@ def _tables(
             np.interp(content, nodes, tabulated) - exact
             for tabulated, exact in ((temperatures, deviation), (potentials, potential))
         )
-        if max(float(np.abs(error).max()) for error in errors) <= _PRECISION * span:
+        missed = max(float(np.abs(error).max()) for error in errors)
+        if missed <= allowed and (missed <= _PRECISION * span or steps >= STEPS):
             break
     return step, first, temperatures, potentials
 

@@ -1,7 +1,7 @@
 """Find the cells that sources heat individually, and the entries of each cell (see cell_heat.py)."""
 
 from dataclasses import dataclass, replace
-from math import inf
+from math import ceil, floor, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from heatsim.physics.geometry.regions import Parts, source_mask
 from heatsim.physics.sources.beam_columns import absorbed_by, hits
 from heatsim.scenario import Constant, Scenario, Source, SpaceFormula, TimeFunction
 from heatsim.scenario.messages import show
+from heatsim.scenario.values.course import refined
 from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
 from heatsim.scenario.values.moments import MOST_MOMENTS, moments_of
@@ -34,6 +35,7 @@ _SAME = 1e-9  # rounding of a sum of products, in parts of its largest value
 # Numbers of steps of a table, as powers of 2. The table is fine enough at this relative error of each value; values
 # below this fraction of the largest one are not checked.
 _FEWEST, _MOST, _PRECISION, _LEAST = 8, 18, 1e-5, 1e-20
+_BESIDE = 0.01  # of the temperatures that can occur: what a table covers on either side of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,6 +361,49 @@ class _HeatFinder:
         return ScenarioError(self._scenario.path, [Mistake(f"sources.{number}.{key}", message)])
 
 
+def followed(heated: HeatedCells, scenario: Scenario, low: float, high: float, resolution: float) -> HeatedCells:
+    """With tables between the temperatures that can occur, where others do not follow their densities there.
+
+    Args:
+        heated: the cells that sources heat.
+        scenario: the scenario.
+        low: the lowest temperature in K that can occur.
+        high: the highest one.
+        resolution: by how many K a table may displace temperatures.
+    """
+    tables = list(heated.tables)
+    for amount in heated.amounts:
+        if amount.table >= 0:
+            table, density = tables[amount.table], scenario.sources[amount.source].power_density
+            assert isinstance(density, MaterialFunction)
+            beside = _BESIDE * (high - low) + resolution
+            ends = max(table.low, low - beside), min(table.high, high + beside)
+            if ends[0] < ends[1] and not _follows(table, density, *ends, resolution):
+                for power in range(_FEWEST, _MOST + 1):
+                    values = density.at(np.linspace(*ends, 2**power + 1))
+                    table = DensityTable(ends[0], 2**power / (ends[1] - ends[0]), values)
+                    if _follows(table, density, *ends, resolution):
+                        break
+            tables[amount.table] = table
+    return replace(heated, tables=tuple(tables))
+
+
+def _follows(table: DensityTable, density: MaterialFunction, low: float, high: float, resolution: float) -> bool:
+    """Whether a table is right between two temperatures in K, or has the values that are up to ``resolution`` K away.
+
+    Straight lines have the values of the density between their ends: none is farther away than a step is long.
+    """
+    if table.per_kelvin * resolution >= 1.0:
+        return True
+    first, last = ((T - table.low) * table.per_kelvin for T in (low, high))
+    nodes = table.low + np.arange(floor(first), ceil(last) + 1) / table.per_kelvin
+    T = np.clip(refined(np.union1d(nodes, density.nodes(low, high)), 2), low, high)
+    values, (found, slopes) = density.at(T), table.at(T)
+    missed = np.abs(found - values)
+    right = missed <= np.maximum(_LEAST * np.abs(values).max(), _PRECISION * np.abs(values))
+    return bool((right | (missed <= resolution * np.abs(slopes))).all())
+
+
 def tabulate(density: MaterialFunction, low: float, high: float) -> DensityTable:
     """A function of temperature as a table with equal steps.
 
@@ -389,4 +434,7 @@ def tabulate(density: MaterialFunction, low: float, high: float) -> DensityTable
         allowed = np.maximum(_LEAST * np.abs(values).max(), _PRECISION * np.abs(middles))
         if (error <= allowed).all():
             break
-    return DensityTable(low, 2**power / (high - low), nodes)
+    at_bends = density.at(density.nodes(low, high))
+    most = (1.0 + _PRECISION) * np.abs(nodes).max()
+    missed = at_bends[np.abs(at_bends) > most]
+    return DensityTable(low, 2**power / (high - low), nodes, (missed.min(initial=inf), missed.max(initial=-inf)))

@@ -57,8 +57,11 @@ class SurfaceFunction(TimeFunction):
         """Values at temperatures of the surface in K, and at those around it in K or times in s; not checked."""
 
     @abstractmethod
-    def temperatures(self, low: float, high: float, times: Array) -> Array:
-        """Temperatures from ``low`` to ``high`` (K) between which it is smooth at times in s; all those of a table."""
+    def temperatures(self, low: float, high: float, others: Array) -> Array:
+        """Temperatures from ``low`` to ``high`` (K) between which it is smooth; all those of a table.
+
+        ``others``: values of the second variable, in K or in s.
+        """
 
     def course(self, T: float, end: float) -> TimeFunction:
         """What the number of a contact does at a temperature in K up to ``end``, the end of the run in s."""
@@ -91,9 +94,10 @@ class SurfaceFormula(SurfaceFunction):
         """Values of the expression."""
         return self.expression.evaluate(**dict(zip(self.expression.names, (T, other), strict=True)))
 
-    def temperatures(self, low: float, high: float, times: Array) -> Array:
-        """The nodes of its courses at some times."""
-        courses = (course_of(self.expression.with_values(t=time), low, high) for time in times.tolist())
+    def temperatures(self, low: float, high: float, others: Array) -> Array:
+        """The nodes of its courses at some values of the second variable."""
+        name = self.expression.names[1]
+        courses = (course_of(self.expression.with_values(**{name: other}), low, high) for other in others.tolist())
         return np.unique(np.concatenate([course.nodes for course in courses]))
 
     def course(self, T: float, end: float) -> TimeFunction:
@@ -120,7 +124,7 @@ class SurfaceTable(SurfaceFunction):
         """Values of the table."""
         return self.table.at(T)
 
-    def temperatures(self, low: float, high: float, times: Array) -> Array:
+    def temperatures(self, low: float, high: float, others: Array) -> Array:
         """Those of the table."""
         return np.array(self.table.temperatures)
 

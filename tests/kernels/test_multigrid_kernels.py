@@ -13,6 +13,7 @@ from heatsim import device
 from heatsim.grid import PlaneGroups
 from heatsim.kernels.cuda_graphs import record
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps, SumOver
+from heatsim.kernels.multigrid.lines import Lines, invert_rests, set_across
 from heatsim.kernels.multigrid.operator import Operator, empty_like, shape_below
 from heatsim.kernels.multigrid.pairs import Factors, Pairs
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
@@ -141,6 +142,21 @@ def test_pieces_leave_the_parts_of_the_whole(where: tuple[Any, CudaSweeps], piec
     assert b"".join(found) == parts(0, shape[0])
 
 
+def by_lines(xp: Any, sweeps: LevelSweeps, level: Operator, T: Array, b: Array) -> list[Any]:
+    """Of each axis the pivots, and a step from T."""
+    found = []
+    for axis in range(3):
+        lines, out, moved = Lines(axis, xp.empty_like(level.ground)), xp.asarray(np.empty_like(T)), xp.asarray(T.copy())
+        set_across(xp, level, lines)
+        sweeps.join(level, lines)
+        invert_rests(xp, level, lines)
+        sweeps.remainder(level, moved, xp.asarray(b), out)
+        sweeps.solve_lines(level, lines, out, out, 0.7)
+        sweeps.add(moved, out)
+        found += [lines.pivot, moved]
+    return found
+
+
 def check(xp: Any, sweeps: LevelSweeps, shape: tuple[int, int, int], factors: Factors) -> None:
     cpu, A, rng = CpuSweeps(), random_operator(shape, "float32"), np.random.default_rng(7)
     T, b, p, r = (rng.normal(size=shape).astype("float32") for _ in range(4))
@@ -169,7 +185,11 @@ def check(xp: Any, sweeps: LevelSweeps, shape: tuple[int, int, int], factors: Fa
         found = sweeps.read(scalars)
         numbers = [found.rz, found.rz_before, found.energy, found.largest]
         numbers += [*sweeps.mean_links(level), *sweeps.extremes(level, xp.asarray(x))]
-        numbers += [*np.concatenate(sweeps.strengths(level))]
+        for along in sweeps.strengths(level):
+            numbers += [*along.mean, *along.pairs, *along.weak.ravel()]
+        corrected = xp.asarray(T.copy())
+        sweeps.correct(level, corrected, xp.asarray(correction), factors)
+        out += [corrected, *by_lines(xp, sweeps, level, T, b)]
         return [*out, sums, *below.links, below.ground, fine, moved, left, ahead, np.array(numbers)]
 
     for mine, known in zip(results(xp, sweeps), results(np, cpu), strict=True):

@@ -17,7 +17,7 @@ from thread_team import on_ranks
 
 from heatsim.errors import Interrupted, NotConvergedError, ScenarioError
 from heatsim.grid import PlaneGroups
-from heatsim.kernels.multigrid import rank_sweeps
+from heatsim.kernels.multigrid import pairs, rank_sweeps
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 from heatsim.kernels.multigrid.pairs import planes_below
 from heatsim.kernels.multigrid.rank_sweeps import RankSweeps, cut_multiple
@@ -45,8 +45,15 @@ AROUND += '[[sources]]\npower_density = "1e8*(400 - T)/300"\n'
 # Planes merge in pairs: some of them lie on both sides of a cut.
 GRADED = LINEAR.replace("[material]", "[domain.z]\nintervals = [{ to = 0.13, cells = 33, growth = 1.12 }]\n[material]")
 GRADED = GRADED.replace("[domain.z]", "[domain.x]\nintervals = [{ to = 0.2, cells = 20, growth = 1.2 }]\n[domain.z]")
+GRADED_AROUND = AROUND.replace(
+    "[materials.steel]", "[domain.z]\nintervals = [{ to = 0.015, cells = 32, growth = 1.1 }]\n[materials.steel]"
+)
 BODIES = {"linear": LINEAR, "flat": FLAT, "everything": bodies.EVERYTHING, "around": AROUND, "lit": LIT}
-BODIES |= {"graded": GRADED, "gaps": gap_bodies.AROUND.format(steel=gap_bodies.VARYING).replace("10, 15]", "10, 32]")}
+BODIES |= {
+    "graded": GRADED,
+    "graded around": GRADED_AROUND,
+    "gaps": gap_bodies.AROUND.format(steel=gap_bodies.VARYING).replace("10, 15]", "10, 32]"),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -109,6 +116,13 @@ def test_steady_states(name: str, ranks: int, precision: str, small_levels_are_d
     if ranks == 2:
         assert divided == {"linear": {17, 9}, "flat": {33, 17}, "around": {16, 8}}.get(name, divided)
         assert divided
+
+
+@pytest.mark.quick("graded-3")
+@pytest.mark.parametrize(("name", "ranks"), [("graded", 3), ("graded around", 2)])
+def test_lines_along_all_axes_on_all_levels(name: str, ranks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "FEW", -1.0)
+    same(steady(BODIES[name], "float32"), ranks)
 
 
 SMALL = LINEAR.replace("[20, 8, 33]", "[8, 4, 33]")
@@ -230,7 +244,9 @@ def test_gpus(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name != "flat":
         play_nccl(monkeypatch)
     small = BODIES[name].replace("[20, 8, 33]", "[6, 4, 33]").replace("[10, 8, 32]", "[6, 5, 32]")
-    small = small.replace("[12, 9, 12]", "[6, 5, 12]")
+    small = small.replace("[12, 9, 12]", "[6, 5, 12]").replace("cells = 20, growth", "cells = 6, growth")
+    if name.startswith("graded"):
+        monkeypatch.setattr(pairs, "FEW", -1.0)  # lines along all axes, on all levels
     same(steady(small, "float32", "cuda"), 2)
     if name == "everything":
         same_steps(implicit(small, "float32", "cuda"), 2)

@@ -164,6 +164,21 @@ def residual(level: LevelArrays, T: Any, b: Any, out: Any, first: int, last: int
 
 
 @compiled
+def remainder(level: LevelArrays, T: Any, b: Any, out: Any, first: int, last: int) -> None:
+    """Residual b − A·T in the precision of T."""
+    one, nx = np.uint64(1), np.uint64(level.nx)
+    end = nx - one
+    for row in range(first, last):
+        here = np.uint64(row) * nx
+        south, north, below, above = _beside(level, row)
+        out[here] = _left(level, T, b, here, np.uint64(0), end, south, north, below, above)
+        for x in range(one, end):
+            i = here + x
+            out[i] = b[i] + _gain(level, T, i, i - one, i + one, south + x, north + x, below + x, above + x)
+        out[here + end] = _left(level, T, b, here, end, end, south, north, below, above)
+
+
+@compiled
 def apply(level: LevelArrays, T: Any, out: Any, sums: Any, first: int, last: int) -> None:
     """A·T, and Σ T·(A·T) of each row in float64."""
     one, nx = np.uint64(1), np.uint64(level.nx)
@@ -224,6 +239,19 @@ def prolong(level: LevelArrays, T: Any, correction: Any, merged: Merged, first: 
         else:
             for x in range(nx):
                 T[here + x] += correction[there + np.uint64(merged.x[x])]
+
+
+@compiled
+def clear(level: LevelArrays, T: Any, first: int, last: int) -> None:
+    """Cells without any conductance get 0."""
+    one, nx = np.uint64(1), np.uint64(level.nx)
+    for row in range(first, last):
+        here = np.uint64(row) * nx
+        _, north, _, above = _beside(level, row)
+        for x in range(nx):
+            east = here + (x + one if x + one < nx else np.uint64(0))
+            if not _diagonal(level, here + x, east, north + x, above + x) > 0:
+                T[here + x] = 0
 
 
 @compiled

@@ -15,8 +15,9 @@ from heatsim.device import Device
 from heatsim.grid import PlaneGroups
 from heatsim.kernels import binaries, compilation
 from heatsim.kernels.compiled import REAL
+from heatsim.kernels.multigrid.lines import Lines, span_of
 from heatsim.kernels.multigrid.operator import Operator
-from heatsim.kernels.multigrid.pairs import Factors, Pairs, pairs_of, relative_links, strengths
+from heatsim.kernels.multigrid.pairs import Factors, Pairs, Strengths, pairs_of, relative_links, strengths
 from heatsim.kernels.multigrid.sweeps import SCALARS, Scalars, WholeLevels
 from heatsim.parallel.team import ALONE, Team
 
@@ -141,6 +142,34 @@ class CudaSweeps(WholeLevels):
         pairs = _any_pairs(factors)
         self._launch("smooth_corrected", A.size, A, T, correction, b, out, np.float32(tau), *merged, pairs=pairs)
 
+    def remainder(self, A: Operator, T: Any, b: Any, out: Any) -> None:
+        """See :class:`LevelSweeps`."""
+        self.restrict(A, T, b, out, (1, 1, 1))
+
+    def join(self, A: Operator, lines: Lines) -> None:
+        """See :class:`LevelSweeps`."""
+        self._along("join", A, lines)
+
+    def solve_lines(
+        self, A: Operator, lines: Lines, b: Any, out: Any, tau: float, *, forth: bool = True, back: bool = True
+    ) -> None:
+        """See :class:`LevelSweeps`."""
+        self._along("solve_lines", A, lines, b, out, np.float32(tau), np.uint32(forth), np.uint32(back))
+
+    def _along(self, name: str, A: Operator, lines: Lines, *arguments: Any) -> None:
+        link, span = A.links[lines.axis], span_of(A, lines.axis)
+        precision = _PRECISION[link.dtype.itemsize]
+        self._call(name, precision, span.groups * span.width, link, lines.pivot, *map(np.uint32, span), *arguments)
+
+    def add(self, T: Any, change: Any) -> None:
+        """See :class:`LevelSweeps`."""
+        self._call("add", "float32", T.size, T, change, np.uint32(T.size))
+
+    def correct(self, A: Operator, T: Any, correction: Any, factors: Factors) -> None:
+        """See :class:`LevelSweeps`."""
+        merged = self._merged(A, factors)
+        self._launch("correct", A.size, A, T, correction, *merged, pairs=_any_pairs(factors))
+
     def multiply(self, A: Operator, matrix: Any, b: Any, out: Any) -> None:
         """See :class:`LevelSweeps`."""
         self._call("multiply", "float32", WARP * b.size, matrix, b, out, np.uint32(b.size))
@@ -160,7 +189,7 @@ class CudaSweeps(WholeLevels):
         x, y, z = (total / A.cells for total in self.read(scalars).links)
         return x, y, z
 
-    def strengths(self, A: Operator) -> Sequence[NDArray[np.float64]]:
+    def strengths(self, A: Operator) -> Sequence[Strengths]:
         """See :class:`LevelSweeps`."""
         rows = relative_links(self._device.xp, A.links, self._device.to_host)
         if A.slab is not None:

@@ -10,7 +10,8 @@ of the Chebyshev polynomial of the fourth kind, W₂, on [0, 2] (Lottes 2023, §
 
     1/τ_j = 2·sin²(j·π/(2·2 + 1)),   j = 1, 2
 
-The same steps in the opposite order follow the correction, which makes the cycle symmetric.
+The same steps in the opposite order follow the correction, which makes the cycle symmetric. On graded grids some levels
+solve lines of cells instead (lines.py), a step for each axis that needs it.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.kernels.multigrid.lines import LENGTH, Lines, invert_rests, set_across
 from heatsim.kernels.multigrid.operator import (
     COARSEST,
     COARSEST_IN_TIME,
@@ -28,7 +30,7 @@ from heatsim.kernels.multigrid.operator import (
     choose_factors,
     empty_like,
 )
-from heatsim.kernels.multigrid.pairs import Factors, choose_pairs
+from heatsim.kernels.multigrid.pairs import Factors, choose_pairs, lines_beside
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
 
 STEPS = 2  # of smoothing, before and after the correction
@@ -41,12 +43,14 @@ class Level:
 
     Attributes:
         factors: how cells of the level above merge along x, y, z.
+        lines: the lines of the level above that its smoothing solves; none: steps of Jacobi.
         operator: A on its cells.
         b: right-hand side.
         solution, spare: vectors.
     """
 
     factors: Factors
+    lines: Sequence[Lines]
     operator: Operator
     b: Any
     solution: Any
@@ -73,28 +77,35 @@ class VCycle:
         coarsest, fine = COARSEST if operator.capacity is None else COARSEST_IN_TIME, operator
         sweeps.complete(operator)
         while fine.cells > coarsest:
-            factors = self._choose(fine)
+            factors, axes = self._choose(fine)
             coarse = empty_like(xp, fine, factors, sweeps.slab_below(fine, factors))
             vectors = (xp.empty(coarse.shape, dtype="float32") for _ in range(3))
-            self._levels.append(Level(factors, coarse, *vectors))
+            lines = [Lines(axis, xp.empty_like(fine.ground)) for axis in axes]
+            self._levels.append(Level(factors, lines, coarse, *vectors))
+            self._find_pivots(fine, lines)
             self.coarsen(fine, coarse, factors)
             fine = coarse
-        smoothed = [operator, *(level.operator for level in self._levels)][: len(self._levels)]
-        self.applications = 2.0 * STEPS * sum(level.cells for level in smoothed) / operator.cells
+        smoothed = [operator, *(level.operator for level in self._levels)]
+        steps = sum((len(level.lines) or STEPS) * A.cells for A, level in zip(smoothed, self._levels, strict=False))
+        self.applications = 2.0 * steps / operator.cells
         self._inverse = xp.empty((fine.cells, fine.cells), dtype="float64")
         self._invert(fine)
 
-    def _choose(self, fine: Operator) -> Factors:
-        """How the cells of a level merge. Collective."""
-        if fine.graded:
-            return choose_pairs(self._sweeps.strengths(fine))
-        return choose_factors(fine.whole_shape, self._sweeps.mean_links(fine))
+    def _choose(self, fine: Operator) -> tuple[Factors, Sequence[int]]:
+        """How the cells of a level merge, and the axes along which its smoothing solves lines. Collective."""
+        if not fine.graded:
+            return choose_factors(fine.whole_shape, self._sweeps.mean_links(fine)), ()
+        found = self._sweeps.strengths(fine)
+        pairs = choose_pairs([along.mean for along in found])
+        # In a step in time the heat capacity keeps errors from reaching far along lines.
+        return pairs, lines_beside(found, pairs) if fine.capacity is None else ()
 
     def refresh(self) -> None:
         """Calculate the coarse levels again after A has changed, in the same arrays and with the same cells merged."""
         fine = self._operator
         self._sweeps.complete(fine)
         for level in self._levels:
+            self._find_pivots(fine, level.lines)
             self.coarsen(fine, level.operator, level.factors)
             fine = level.operator
         self._invert(fine)
@@ -103,6 +114,12 @@ class VCycle:
         """Make the inverse of the coarsest operator, on the host."""
         *links, ground = self._sweeps.on_host(coarsest)
         self._inverse[...] = self._xp.asarray(_inverse(links, ground))
+
+    def _find_pivots(self, fine: Operator, lines: Sequence[Lines]) -> None:
+        for each in lines:
+            set_across(self._xp, fine, each)
+            self._sweeps.join(fine, each)
+            invert_rests(self._xp, fine, each)
 
     def coarsen(self, operator: Operator, coarse: Operator, factors: Factors) -> None:
         """Write the operator of merged cells to ``coarse``; the capacity adds up, apart from the rest of the ground."""
@@ -117,9 +134,9 @@ class VCycle:
     @property
     def nbytes(self) -> int:
         """Bytes on the device, those of the finest operator left out."""
-        return int(self._inverse.nbytes) + sum(
-            level.operator.nbytes + 3 * int(level.b.nbytes) for level in self._levels
-        )
+        pivots = sum(int(lines.pivot.nbytes) for level in self._levels for lines in level.lines)
+        levels = sum(level.operator.nbytes + 3 * int(level.b.nbytes) for level in self._levels)
+        return int(self._inverse.nbytes) + pivots + levels
 
     def solve(self, b: Any, out: Any, spare: Any) -> None:
         """One V-cycle from 0 for A·T = b.
@@ -137,6 +154,9 @@ class VCycle:
             sweeps.multiply(A, self._inverse, b, out)
             return
         level = self._levels[depth]
+        if level.lines:
+            self._solve_by_lines(depth, A, b, out, spare)
+            return
         # Each step writes the other array; there is an even number of them, so the last one writes ``out``.
         T, other = spare, out
         sweeps.start(A, b, T, LENGTHS[0])
@@ -151,6 +171,24 @@ class VCycle:
         for tau in others:
             sweeps.smooth(A, T, b, other, tau)
             T, other = other, T
+
+    def _solve_by_lines(self, depth: int, A: Operator, b: Any, T: Any, spare: Any) -> None:
+        level, sweeps = self._levels[depth], self._sweeps
+        first, *others = level.lines
+        sweeps.fill_halo(A, b)
+        sweeps.solve_lines(A, first, b, T, LENGTH)
+        for lines in others:
+            self._step(A, lines, T, b, spare)
+        sweeps.restrict(A, T, b, level.b, level.factors)
+        self._solve(depth + 1, level.operator, level.b, level.solution, level.spare)
+        sweeps.correct(A, T, level.solution, level.factors)
+        for lines in reversed(level.lines):
+            self._step(A, lines, T, b, spare)
+
+    def _step(self, A: Operator, lines: Lines, T: Any, b: Any, spare: Any) -> None:
+        self._sweeps.remainder(A, T, b, spare)
+        self._sweeps.solve_lines(A, lines, spare, spare, LENGTH)
+        self._sweeps.add(T, spare)
 
 
 def _inverse(links: Sequence[Any], ground: Any) -> Any:

@@ -234,7 +234,20 @@ smooth_corrected(LEVEL_PARAMETERS, const float* __restrict__ T, const float* __r
     out[i] = diagonal > 0 ? (float)(sum.here + tau * (b[i] + gain_of(level, sum, at)) / diagonal) : 0.0f;
 }
 
+extern "C" __global__ void __launch_bounds__(THREADS)
+correct(LEVEL_PARAMETERS, float* __restrict__ T, const float* __restrict__ correction, MERGED_PARAMETERS)
+{
+    const Level level = LEVEL;
+    const Merged x_planes = MERGED_X, y_planes = MERGED_Y, z_planes = MERGED_Z;
+    const unsigned int i = thread_number();
+    if (i >= nx * ny * nz) return;
+    const unsigned int row = i / nx, z = row / ny, y = row - z * ny, x = i - row * nx;
+    const unsigned int coarse = (z_planes.coarse(z) * coarse_ny + y_planes.coarse(y)) * coarse_nx + x_planes.coarse(x);
+    T[i] = diagonal_of(level, place_of(level, x, y, z)) > 0 ? T[i] + correction[coarse] : 0.0f;
+}
+
 #include "multigrid/coarsen.cuh"
+#include "multigrid/lines.cuh"
 
 // The coarsest level by its inverse: a warp for each row of the matrix. In float64, because a body that is nearly insulated has
 // an inverse whose numbers are nearly equal.

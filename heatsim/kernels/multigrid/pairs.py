@@ -10,6 +10,10 @@ has whole planes. If little merges, weaker pairs do too: each level has at most 
 
 A pair may then have weak links in a part of its planes. Errors are not smooth across these, so a coarse link has less
 of them in series (operator.py):   part·min(1, SOFT·inside/(w_near + w_far)).   Cubes have inside = (w_near + w_far)/10.
+
+Steps of Jacobi flatten errors along the strong links of such a place only slowly, and the levels below do not have
+them. If more than FEW of the pairs of cells that merge along an axis are below WEAK, and another axis has links from
+BESIDE on in the same places, whole lines of cells along that axis are solved at once (lines.py).
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,6 +32,10 @@ _WEAKER = (0.55, 0.5, 0.45, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0.0)
 MOST = 0.8
 # Applications are 5 to 25 % fewer than without it.
 SOFT = 10.0
+# Relative links below which a pair of cells counts as weak, and from which on lines beside it have to be solved; the
+# part of all pairs that may be weak. 0.05 to 0.2, 0.1 to 0.3 and 0.005 to 0.05 were tried: applications differ by a
+# tenth.
+WEAK, BESIDE, FEW = 0.1, 0.3, 0.01
 _CELLS_AT_ONCE = 2**20
 _PLANES_TO_ESTIMATE = 24
 
@@ -146,8 +154,24 @@ def _strengths_along(axis: int, widths: Sequence[NDArray[np.float64]]) -> NDArra
     return np.asarray((links / np.maximum(strongest[1:], strongest[:-1])).mean(axis=(1, 2)))
 
 
-def strengths(rows: NDArray[np.float64], planes: Sequence[int]) -> list[NDArray[np.float64]]:
-    """The strength of each plane with the next one, along x, y, z.
+@dataclass(frozen=True, eq=False)
+class Strengths:
+    """How strong the links between each plane across an axis and the next one are.
+
+    Attributes:
+        mean: the strength, shape (planes − 1,).
+        pairs: how many pairs of cells conduct, shape (planes − 1,).
+        weak: how many of them are below WEAK, with links from BESIDE on along the next axis, and along the one after
+            that, in the order x, y, z, x, y; shape (2, planes − 1).
+    """
+
+    mean: NDArray[np.float64]
+    pairs: NDArray[np.float64]
+    weak: NDArray[np.float64]
+
+
+def strengths(rows: NDArray[np.float64], planes: Sequence[int]) -> list[Strengths]:
+    """The strengths along x, y, z.
 
     Args:
         rows: those of :func:`relative_links` of all planes across z; the first one has no plane before it.
@@ -156,14 +180,31 @@ def strengths(rows: NDArray[np.float64], planes: Sequence[int]) -> list[NDArray[
     nx, ny, _ = planes
     across = np.array([[fsum(column) for column in kind.T] for kind in rows[:, :, :-1].transpose(1, 0, 2)])
     found = []
-    for sums, counts in (across[:, 1:nx], across[:, nx + 1 : nx + ny], rows[1:, :, -1].T):
+    for sums, counts, *weak in (across[:, 1:nx], across[:, nx + 1 : nx + ny], rows[1:, :, -1].T):
         # Planes between which nothing conducts may merge: it does not matter.
-        found.append(np.where(counts > 0.0, sums / np.where(counts > 0.0, counts, 1.0), 1.0))
+        mean = np.where(counts > 0.0, sums / np.where(counts > 0.0, counts, 1.0), 1.0)
+        found.append(Strengths(mean, counts, np.array(weak)))
     return found
 
 
+def lines_beside(found: Sequence[Strengths], merging: Sequence[Pairs]) -> tuple[int, ...]:
+    """The axes along which lines of cells have to be solved: 0, 1, 2 for x, y, z.
+
+    Args:
+        found: the strengths along x, y, z.
+        merging: how planes merge along x, y, z.
+    """
+    axes = set()
+    for axis, (along, pairs) in enumerate(zip(found, merging, strict=True)):
+        merged = pairs.first[:-1][np.diff(pairs.first) == 2]
+        for further, weak in enumerate(along.weak, 1):
+            if weak[merged].sum() > FEW * along.pairs[merged].sum():
+                axes.add((axis + further) % 3)
+    return tuple(sorted(axes))
+
+
 def relative_links(xp: Any, links: Sequence[Any], to_host: Any) -> NDArray[np.float64]:
-    """Sums over the links of each plane across z, relative to the strongest link of both cells, and their numbers.
+    """Sums over the links of each plane across z, relative to the strongest link of both cells, and numbers of links.
 
     Args:
         xp: the library of the arrays.
@@ -171,37 +212,55 @@ def relative_links(xp: Any, links: Sequence[Any], to_host: Any) -> NDArray[np.fl
         to_host: copies an array to the host.
 
     Returns:
-        Shape (nz, 2, nx + ny + 1): sums and numbers of the links along x that end at each x, of those along y that end
-        at each y, and of those from the plane before. Links from the last plane to the first one count as 0.
+        Shape (nz, 4, nx + ny + 1): sums and numbers of the links along x that end at each x, of those along y that end
+        at each y, and of those from the plane before; then the numbers of weak ones, as in :class:`Strengths`. Links
+        from the last plane to the first one count as 0.
     """
     nz, ny, nx = links[0].shape
-    found = np.zeros((nz, 2, nx + ny + 1))
+    found = np.zeros((nz, 4, nx + ny + 1))
     at_once = max(1, _CELLS_AT_ONCE // (ny * nx))
     for start in range(0, nz, at_once):
         first, last = max(start - 1, 0), min(start + at_once, nz)  # with the plane before
-        strongest, own = _strongest(xp, links, first, last), slice(start - first, None)
+        along, own = _strongest(xp, links, first, last), slice(start - first, None)
+        in_plane = [each[own] for each in along]
         x, y, z = (link[first:last] for link in links)
         rows = found[start:last]
-        for kind, sums in enumerate(_relative(xp, x[own], strongest[own], 2, 1)):
+        for kind, sums in enumerate(_relative(xp, x[own], in_plane, 0, 1)):
             rows[:, kind, 1:nx] = to_host(sums)
-        for kind, sums in enumerate(_relative(xp, y[own], strongest[own], 1, 2)):
+        for kind, sums in enumerate(_relative(xp, y[own], in_plane, 1, 2)):
             rows[:, kind, nx + 1 : nx + ny] = to_host(sums)
-        for kind, sums in enumerate(_relative(xp, z, strongest, 0, (1, 2))):
+        for kind, sums in enumerate(_relative(xp, z, along, 2, (1, 2))):
             found[first + 1 : last, kind, -1] = to_host(sums)
     return found
 
 
-def _relative(xp: Any, link: Any, strongest: Any, along: int, over: int | tuple[int, int]) -> tuple[Any, Any]:
-    """Sums of the relative links along a dimension over others, and the numbers of those that count."""
-    later, before = ((*(slice(None),) * along, each) for each in (slice(1, None), slice(None, -1)))
+def _relative(xp: Any, link: Any, along: Sequence[Any], axis: int, over: int | tuple[int, int]) -> Iterator[Any]:
+    """Sums of the relative links along an axis over dimensions, numbers of those that count, and of weak ones if any.
+
+    Args:
+        xp: the library of the arrays.
+        link: the links along the axis.
+        along: the strongest link of each cell along x, y, z, and of all.
+        axis: 0, 1, 2 for x, y, z.
+        over: the dimensions.
+    """
+    later, before = ((*(slice(None),) * (2 - axis), each) for each in (slice(1, None), slice(None, -1)))
+    *of_axes, strongest = along
     most = xp.maximum(strongest[later], strongest[before])
-    ratio = xp.where(most > 0, link[later] / xp.where(most > 0, most, 1), 0)
-    return ratio.sum(axis=over, dtype="float64"), (most > 0).sum(axis=over, dtype="float64")
+    conducts = most > 0
+    ratio = xp.where(conducts, link[later] / xp.where(conducts, most, 1), 0)
+    yield ratio.sum(axis=over, dtype="float64")
+    yield conducts.sum(axis=over, dtype="float64")
+    weak = conducts & (ratio < WEAK)
+    if weak.any():
+        for beside in (of_axes[(axis + 1) % 3], of_axes[(axis + 2) % 3]):
+            strong = xp.maximum(beside[later], beside[before]) > BESIDE * most
+            yield (weak & strong).sum(axis=over, dtype="float64")
 
 
-def _strongest(xp: Any, links: Sequence[Any], first: int, last: int) -> Any:
-    """The strongest link of each cell in some planes across z."""
+def _strongest(xp: Any, links: Sequence[Any], first: int, last: int) -> list[Any]:
+    """The strongest link of each cell along x, y, z, and of all, in some planes across z."""
     x, y, z = (link[first:last] for link in links)
     above = links[2][xp.arange(first + 1, last + 1) % len(links[2])]
-    most = xp.maximum(xp.maximum(x, xp.roll(x, -1, 2)), xp.maximum(y, xp.roll(y, -1, 1)))
-    return xp.maximum(most, xp.maximum(z, above))
+    x, y, z = xp.maximum(x, xp.roll(x, -1, 2)), xp.maximum(y, xp.roll(y, -1, 1)), xp.maximum(z, above)
+    return [x, y, z, xp.maximum(xp.maximum(x, y), z)]

@@ -14,12 +14,13 @@ before it starts on a level, and the solution of the level below after that:
     correct halo planes      b 4 → start 3 → smooth 2 → restrict ┐
                              own 0 ← smooth 1 ← smooth_corrected ┘ with 2 of T, all of b and of the coarse solution
 
-So four planes are enough for two smoothing steps. Sums are taken over own planes only.
+So four planes are enough for two smoothing steps. Sums are taken over own planes only. Where smoothing solves lines,
+the first step needs no neighbours, and the one along z exchanges what it adds: four planes are enough too.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import PlaneGroups
 from heatsim.kernels.multigrid.cycle import STEPS
+from heatsim.kernels.multigrid.lines import Lines
 from heatsim.kernels.multigrid.operator import Operator, merge, shape_below
 from heatsim.kernels.multigrid.pairs import Factors, Pairs, pairs_of
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
@@ -109,6 +111,8 @@ class RankSweeps:
         self.smooth, self.advance, self.direct = sweeps.smooth, sweeps.advance, sweeps.direct
         self.mean_links, self.strengths, self.inner = sweeps.mean_links, sweeps.strengths, sweeps.inner
         self.scalars, self.read = sweeps.scalars, sweeps.read
+        # The halo planes of b and T suffice, as for steps of Jacobi. Lines along x and y lie within planes.
+        self.remainder, self.add = sweeps.remainder, sweeps.add
 
     def start(self, A: Operator, b: Any, out: Any, tau: float) -> None:
         """See :class:`LevelSweeps`."""
@@ -130,14 +134,45 @@ class RankSweeps:
         self, A: Operator, T: Any, correction: Any, factors: Factors, b: Any, out: Any, tau: float
     ) -> None:
         """See :class:`LevelSweeps`."""
-        if A.slab is not None:
-            descent = self._descent(A)
-            if descent.coarse is None:
-                correction = correction[self._device.xp.asarray(descent.numbers)]
-            else:
-                self._halos[descent.coarse].exchange(correction)
-                correction = correction[descent.place]
-        self._sweeps.smooth_corrected(A, T, correction, self._local(A, factors), b, out, tau)
+        self._sweeps.smooth_corrected(A, T, self._beside(A, correction), self._local(A, factors), b, out, tau)
+
+    def correct(self, A: Operator, T: Any, correction: Any, factors: Factors) -> None:
+        """See :class:`LevelSweeps`."""
+        self._sweeps.correct(A, T, self._beside(A, correction), self._local(A, factors))
+
+    def _beside(self, A: Operator, correction: Any) -> Any:
+        """The correction of the coarse planes of the fine arrays."""
+        if A.slab is None:
+            return correction
+        descent = self._descent(A)
+        if descent.coarse is None:
+            return correction[self._device.xp.asarray(descent.numbers)]
+        self._halos[descent.coarse].exchange(correction)
+        return correction[descent.place]
+
+    def join(self, A: Operator, lines: Lines) -> None:
+        """See :class:`LevelSweeps`."""
+        self._in_turn(A, lines, lines.pivot, 1, partial(self._sweeps.join, A, lines))
+
+    def solve_lines(
+        self, A: Operator, lines: Lines, b: Any, out: Any, tau: float, *, forth: bool = True, back: bool = True
+    ) -> None:
+        """See :class:`LevelSweeps`."""
+        solve = partial(self._sweeps.solve_lines, A, lines, b, out, tau)
+        if forth:
+            self._in_turn(A, lines, out, 1, partial(solve, back=False))
+        if back:
+            self._in_turn(A, lines, out, -1, partial(solve, forth=False))
+
+    def _in_turn(self, A: Operator, lines: Lines, values: Any, direction: int, work: Callable[[], None]) -> None:
+        """Do work along lines: lines along z are continued from rank to rank, upwards or downwards."""
+        if A.slab is None or lines.axis != 2:
+            work()
+            return
+        for rank in range(self._team.size)[::direction]:
+            if rank == self._team.rank:
+                work()
+            self.fill_halo(A, values)
 
     def multiply(self, A: Operator, matrix: Any, b: Any, out: Any) -> None:
         """See :class:`LevelSweeps`."""

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.cpu.oracle import share_rows
+from heatsim.kernels.multigrid.lines import Lines, span_of
 from heatsim.kernels.multigrid.operator import Operator, merge
-from heatsim.kernels.multigrid.pairs import Factors, pairs_of, relative_links, strengths
+from heatsim.kernels.multigrid.pairs import Factors, Strengths, pairs_of, relative_links, strengths
 from heatsim.kernels.reductions.statistics import exact_sum
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import ALONE, Team
@@ -65,6 +66,26 @@ class LevelSweeps(Protocol):
     ) -> None:
         """Smooth T plus the correction of the coarse cells; T may be written to."""
 
+    def remainder(self, A: Operator, T: Any, b: Any, out: Any) -> None:
+        """Write b − A·T to ``out``, all float32."""
+
+    def join(self, A: Operator, lines: Lines) -> None:
+        """Write the rests of lines to ``lines.pivot``, which holds what is across them; see lines.py."""
+
+    def solve_lines(
+        self, A: Operator, lines: Lines, b: Any, out: Any, tau: float, *, forth: bool = True, back: bool = True
+    ) -> None:
+        """Write τ·L⁻¹·b to ``out``, which may be b; L is the part of A within the lines.
+
+        Elimination goes ``forth`` from the begin of the lines, substitution ``back`` from their end.
+        """
+
+    def add(self, T: Any, change: Any) -> None:
+        """Add a change to T, both float32."""
+
+    def correct(self, A: Operator, T: Any, correction: Any, factors: Factors) -> None:
+        """Add the correction of the coarse cells to T; cells without any conductance get 0."""
+
     def multiply(self, A: Operator, matrix: Any, b: Any, out: Any) -> None:
         """Write matrix·b to ``out``; the matrix is dense, float64, with one row for each cell of the whole level."""
 
@@ -89,7 +110,7 @@ class LevelSweeps(Protocol):
     def mean_links(self, A: Operator) -> tuple[float, float, float]:
         """Return Σ of the links along x, y, z over the number of cells of the whole level."""
 
-    def strengths(self, A: Operator) -> Sequence[NDArray[np.float64]]:
+    def strengths(self, A: Operator) -> Sequence[Strengths]:
         """Return the strength of each plane of the whole level with the next one, along x, y, z; see pairs.py."""
 
     def scalars(self) -> Any:
@@ -143,10 +164,10 @@ class CpuSweeps(WholeLevels):
     """
 
     def __init__(self, team: Team = ALONE) -> None:
-        from heatsim.kernels.multigrid import cpu_sweeps
+        from heatsim.kernels.multigrid import cpu_lines, cpu_sweeps
 
         self._team = team
-        self._compiled = cpu_sweeps
+        self._compiled, self._compiled_lines = cpu_sweeps, cpu_lines
         self._levels: WeakKeyDictionary[Operator, Any] = WeakKeyDictionary()
 
     def start(self, A: Operator, b: Any, out: Any, tau: float) -> None:
@@ -173,8 +194,39 @@ class CpuSweeps(WholeLevels):
         self, A: Operator, T: Any, correction: Any, factors: Factors, b: Any, out: Any, tau: float
     ) -> None:
         """See :class:`LevelSweeps`."""
-        self._share(A, self._compiled.prolong, self._level(A), _run(T), _run(correction), self._merged(A, factors))
+        self._prolong(A, T, correction, factors)
         self.smooth(A, T, b, out, tau)
+
+    def remainder(self, A: Operator, T: Any, b: Any, out: Any) -> None:
+        """See :class:`LevelSweeps`."""
+        self._share(A, self._compiled.remainder, self._level(A), _run(T), _run(b), _run(out))
+
+    def join(self, A: Operator, lines: Lines) -> None:
+        """See :class:`LevelSweeps`."""
+        self._along(A, lines, self._compiled_lines.join)
+
+    def solve_lines(
+        self, A: Operator, lines: Lines, b: Any, out: Any, tau: float, *, forth: bool = True, back: bool = True
+    ) -> None:
+        """See :class:`LevelSweeps`."""
+        self._along(A, lines, self._compiled_lines.solve_lines, _run(b), _run(out), out.dtype.type(tau), forth, back)
+
+    def _along(self, A: Operator, lines: Lines, work: Any, *arguments: Any) -> None:
+        span = span_of(A, lines.axis)
+        work = partial(work, _run(A.links[lines.axis]), _run(lines.pivot), *arguments, span)
+        share_rows(work, span.groups, A.size)
+
+    def add(self, T: Any, change: Any) -> None:
+        """See :class:`LevelSweeps`."""
+        T += change
+
+    def correct(self, A: Operator, T: Any, correction: Any, factors: Factors) -> None:
+        """See :class:`LevelSweeps`."""
+        self._prolong(A, T, correction, factors)
+        self._share(A, self._compiled.clear, self._level(A), _run(T))
+
+    def _prolong(self, A: Operator, T: Any, correction: Any, factors: Factors) -> None:
+        self._share(A, self._compiled.prolong, self._level(A), _run(T), _run(correction), self._merged(A, factors))
 
     def multiply(self, A: Operator, matrix: Any, b: Any, out: Any) -> None:
         """See :class:`LevelSweeps`."""
@@ -193,7 +245,7 @@ class CpuSweeps(WholeLevels):
         x, y, z = (_total(self._of_all(A, sums)) / A.cells for sums in of_planes)
         return x, y, z
 
-    def strengths(self, A: Operator) -> Sequence[NDArray[np.float64]]:
+    def strengths(self, A: Operator) -> Sequence[Strengths]:
         """See :class:`LevelSweeps`."""
         return strengths(self._of_all(A, relative_links(np, A.links, np.asarray)), A.whole_shape[::-1])
 

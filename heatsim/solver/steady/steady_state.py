@@ -132,7 +132,9 @@ def device_bytes(problem: HeatProblem) -> int:
         finest += _VARYING * double
     elif problem.materials.heated.tables or not all(map(is_linear, problem.boundary.conditions)):
         finest += _RADIATING * double
-    return finest * grid.cell_count + (4 * item + 3 * single) * coarse_cells(problem)
+    # Pivots of lines: of all levels and axes at most.
+    lines = 0 if grid.uniform else item * sum(n > 1 for n in grid.cells)
+    return (finest + lines) * grid.cell_count + (4 * item + 3 * single + lines) * coarse_cells(problem)
 
 
 def coarse_cells(problem: HeatProblem) -> int:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import NotFiniteError
+from heatsim.observers.edges.surface_edges import SurfaceEdges
 from heatsim.observers.state import RunState
 from heatsim.observers.time_beyond import TimeBeyond
 from heatsim.physics.readings.surface_cells import SurfaceCells
-from heatsim.physics.readings.surface_edges import SurfaceEdges
 from heatsim.scenario import TIMES_BEYOND, Probe, TimeFunction
 from heatsim.scenario.tables.environments import one_ambient, sides_of_factor
 from heatsim.scenario.tables.probes import TEMPERATURE_FACTOR

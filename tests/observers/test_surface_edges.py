@@ -11,9 +11,9 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from heatsim import Simulation
+from heatsim.observers.edges.surface_edges import SurfaceEdges
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.surface_cells import SurfaceCells
-from heatsim.physics.readings.surface_edges import SurfaceEdges
 from heatsim.scenario import load
 from heatsim.storage import run_tables
 

@@ -10,13 +10,13 @@ from problem_text import problem
 
 from heatsim.converge.factors import Factors
 from heatsim.grid import AXES
+from heatsim.observers.edges.surface_edges import SurfaceEdges
 from heatsim.physics.estimates.other_grids import GridChoice
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.contact_links import contact_links, flow_through
 from heatsim.physics.readings.heat_flux import heat_flux
 from heatsim.physics.readings.interpolation import Interpolation
 from heatsim.physics.readings.surface_cells import SurfaceCells
-from heatsim.physics.readings.surface_edges import SurfaceEdges
 from heatsim.run.error.coarser_run import plan_on
 from heatsim.run.simulation import Simulation
 from heatsim.storage import run_tables

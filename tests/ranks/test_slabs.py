@@ -13,6 +13,7 @@ from thread_team import on_ranks
 
 from heatsim.errors import ScenarioError
 from heatsim.grid import Grid
+from heatsim.observers.edges.surface_edges import SurfaceEdges
 from heatsim.observers.parts import ContactFlows, ContactHeats, RegionHeats
 from heatsim.observers.regions import RegionStatistic
 from heatsim.observers.snapshots import heat_flux_in_own_planes
@@ -25,7 +26,6 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.contact_balances import contact_balances
 from heatsim.physics.readings.interpolation import Interpolation
 from heatsim.physics.readings.surface_cells import SurfaceCells
-from heatsim.physics.readings.surface_edges import SurfaceEdges
 from heatsim.run.plan import Plan
 from heatsim.scenario import load
 from heatsim.solver.field.field_copy import FieldCopy

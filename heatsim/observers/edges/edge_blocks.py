@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
+from heatsim.observers.edges.edge_weights import CELLS, Pattern, correction
 from heatsim.parallel.team import Team
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.readings.edge_weights import CELLS, Pattern, correction
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -9,7 +9,7 @@ block of cells around the edge is solved once more on finer cells. It takes from
   brings r_i into cell i. A cell without such an end gets r_i evenly in its volume.
 
 The temperature at the edge that two fine grids give (Richardson's extrapolation, order 2) is linear in T_i and in the
-ambient temperatures. Less the mean T_e' of :mod:`heatsim.physics.readings.surface_edges`, which is linear too:
+ambient temperatures. Less the mean T_e' of :mod:`heatsim.observers.edges.surface_edges`, which is linear too:
 
     T_e − T_e' = Σ c_i·(T_i − T_d) + Σ D_a·(T_s − T)_a       d: the cell behind the edge; a: the axes across surfaces
 

@@ -12,7 +12,7 @@ the cell: its deviation grows with them.) If one conducts, its surface lies at t
 corner, convex or concave, is exact for fields that are linear in each cell, and for a product of linear fields beside
 films. Behind a concave edge across x and y, the term of x·y is removed: rise_x(T) − rise_x(T + rise_y(T)) is added,
 where rise(T) = T_s − T with the surfaces that meet there; at a corner of three planes also that of x·y·z. Beside
-edges and corners temperatures are no polynomials: :mod:`heatsim.physics.readings.edge_weights` corrects that.
+edges and corners temperatures are no polynomials: :mod:`heatsim.observers.edges.edge_weights` corrects that.
 
 - A corner of a cell counts where the surface bends: surfaces across two or three axes meet there. If only the surface
   of a region is wanted, corners at its border to other regions count too.
@@ -30,12 +30,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.observers.edges.edge_blocks import LocalProblems, patterns_around
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.geometry.regions import region_number
 from heatsim.physics.operator.balance_surfaces import beam_fluxes
 from heatsim.physics.operator.boundary_faces import BoundaryFaces, boundary_faces
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.readings.edge_blocks import LocalProblems, patterns_around
 from heatsim.physics.readings.surface_cells import SurfaceCells, conducting_of, not_cut, rises_of
 from heatsim.physics.readings.surface_temperature import acting_at
 from heatsim.scenario import Temperature

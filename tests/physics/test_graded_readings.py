@@ -212,6 +212,7 @@ def test_edges_of_strongly_graded_cells_are_exact_for_products_of_linear_fields(
 domain = {{ size = [0.2, 0.2, 0.2], cells = [16, 16, 16], material = "stone", {cells} }}
 materials.stone = {{ conductivity = 2.0, density = 1000.0, specific_heat = 1000.0 }}
 initial.temperature = 300.0
+boundaries.default = {{ type = "convection", coefficient = 20.0, ambient = 280.0 }}
 boundaries.void = {{ type = "convection", coefficient = 20.0, ambient = 280.0 }}
 regions = [{{ name = "room", material = "void", box = {{ min = [0.1, 0.1, 0.1], max = [0.2, 0.2, 0.2] }} }}]
 time.end = 1.0

@@ -18,7 +18,7 @@ a cell. They are found for some values of s and interpolated. Products T∞ + Π
 exactly, so they keep T_e' for these s; between them D gets what keeps it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import combinations, product
 from typing import NamedTuple
@@ -26,18 +26,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.kernels.multigrid.cycle import VCycle
+from heatsim.kernels.multigrid.operator import Operator
+from heatsim.kernels.multigrid.sweeps import CpuSweeps
+
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-CELLS = 8  # of a block on each side of the edge: most walls fit
+CELLS = 12  # of a block on each side of the edge: the layers of most walls fit
 # Of s: close where s is small, because thin plates with weak films then have their temperature from far away.
 _NODES = np.clip(np.linspace(0.0, 1.0, 33) ** 2, 1e-4, 0.98)
-# Cells at the edge, at surfaces and at borders between materials, nearer to the edge than this, are divided into that
-# number of parts and twice as many from each such side on, by x = t·(a + (1 − a)·t); others into 1 and 2.
-_NEAR, _PARTS, _LINEAR = 4, {2: 4, 3: 2}, {2: 0.1, 3: 0.3}
+# Cells at surfaces and at borders between materials are divided into that number of parts and twice as many from each
+# such side on, by x = t·(a + (1 − a)·t): nearest to the edge, and further away; others into 1 and 2.
+_PARTS, _PARTS_FURTHER, _LINEAR = 4, 2, 0.1
+_NEAREST = 2  # cells on each side of the edge
 _BEYOND = 0.5  # the wall beyond the ends of a block, in lengths of the block
 _SOLVED = 1e-6  # the remaining part of the residual
-_MOST_STEPS = 5000
+_MOST_STEPS = 200
 
 
 class Pattern(NamedTuple):
@@ -222,25 +227,25 @@ def _divided(conductivities: Array, widths: Array, factor: int) -> tuple[NDArray
     marked = np.append(
         np.append(False, np.any(np.diff(conductivities, axis=1), axis=(0, *range(2, conductivities.ndim)))), False
     )
-    marked[CELLS], axes = True, len(conductivities)
-    marked[: CELLS - _NEAR + 1] = marked[CELLS + _NEAR :] = False
+    marked[CELLS] = True
     found = list[Array]()
     for place, width in enumerate(widths.tolist()):
         low, high = bool(marked[place]), bool(marked[place + 1])
-        number = factor * (_PARTS[axes] if low or high else 1) * (2 if low and high else 1)
+        parts = _PARTS if CELLS - _NEAREST <= place < CELLS + _NEAREST else _PARTS_FURTHER
+        number = factor * (parts if low or high else 1) * (2 if low and high else 1)
         if place in (0, len(widths) - 1) or not conductivities[:, place].any():
             number = 1
         at = np.linspace(0.0, 1.0, number + 1)
         if low and high:
-            at = np.where(at < 0.5, 0.5 * _stretched(2.0 * at, axes), 1.0 - 0.5 * _stretched(2.0 - 2.0 * at, axes))
+            at = np.where(at < 0.5, 0.5 * _stretched(2.0 * at), 1.0 - 0.5 * _stretched(2.0 - 2.0 * at))
         elif low or high:
-            at = _stretched(at, axes) if low else 1.0 - _stretched(1.0 - at, axes)
+            at = _stretched(at) if low else 1.0 - _stretched(1.0 - at)
         found.append(width * np.diff(at))
     return np.array([len(of_cell) for of_cell in found]), np.concatenate(found)
 
 
-def _stretched(part: Array, axes: int) -> Array:
-    return part * (_LINEAR[axes] + (1.0 - _LINEAR[axes]) * part)
+def _stretched(part: Array) -> Array:
+    return part * (_LINEAR + (1.0 - _LINEAR) * part)
 
 
 class _Balances:
@@ -305,12 +310,11 @@ class _Balances:
     def solve(self, heat: Array) -> Array:
         """The temperatures with some heat in each cell, all beyond the block and ambient temperatures of 0.
 
-        Conjugate gradients, scaled by the diagonal.
+        Conjugate gradients in float64, preconditioned by multigrid.
         """
-        ends = np.sum(self.ends, axis=0)
-        diagonal = np.where(self.conducts, self._diagonal + ends, 1.0)
+        ends, approximate = np.sum(self.ends, axis=0), self._approximate_inverse()
         found, left = np.zeros(heat.shape), heat.copy()
-        scaled = left / diagonal
+        scaled = approximate(left)
         towards, size = scaled.copy(), float((left * scaled).sum())
         least = _SOLVED**2 * size
         for _ in range(_MOST_STEPS):
@@ -320,10 +324,29 @@ class _Balances:
             step = size / float((towards * change).sum())
             found += step * towards
             left -= step * change
-            scaled = left / diagonal
+            scaled = approximate(left)
             before, size = size, float((left * scaled).sum())
             towards = scaled + size / before * towards
         return found
+
+    def _approximate_inverse(self) -> Callable[[Array], Array]:
+        """One V-cycle, for the heat of cells and scaled to 1, because it is in float32."""
+        shape = (1,) * (3 - len(self._links)) + self.conducts.shape
+        links = [np.zeros(shape, np.float32) for _ in range(3)]  # along x, y, z: the last axis first
+        for axis, link in enumerate(self._links):
+            before = [(int(other == axis), 0) for other in range(len(self._links))]
+            links[len(self._links) - 1 - axis][...] = np.pad(link, before).reshape(shape)
+        ground = (np.sum(self.films, axis=0) + np.sum(self.ends, axis=0)).astype(np.float32).reshape(shape)
+        x, y, z = links
+        cycle = VCycle(np, CpuSweeps(), Operator((x, y, z), ground, graded=True))
+        out, spare = np.empty(shape, np.float32), np.empty(shape, np.float32)
+
+        def solve(heat: Array) -> Array:
+            largest = float(np.abs(heat).max()) or 1.0
+            cycle.solve((heat / largest).astype(np.float32).reshape(shape), out, spare)
+            return largest * out.reshape(heat.shape).astype(np.float64)
+
+        return solve
 
     def mean(self) -> tuple[Array, Array]:
         """T_e' of the temperatures of the cells and of the ambient temperatures across each axis: the parts of each."""

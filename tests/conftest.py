@@ -33,7 +33,7 @@ LONGEST = (
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "gpu: needs a GPU; skipped without one, failed if HEATSIM_REQUIRE_GPU=1")
-    config.addinivalue_line("markers", "slow: skipped unless HEATSIM_SLOW=1, or on a GPU")
+    config.addinivalue_line("markers", "slow: left out unless HEATSIM_SLOW=1, or on a GPU")
     config.addinivalue_line(
         "markers", "quick(*ids): of its cases only these are not slow; the ids as pytest writes them"
     )
@@ -50,11 +50,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    on_gpu = item.get_closest_marker("gpu") is not None
-    if on_gpu:
+    if item.get_closest_marker("gpu") is not None:
         require_gpu()
-    if item.get_closest_marker("slow") is not None and not on_gpu and not SLOW:
+    elif _left_out(item):
         pytest.skip("slow; set HEATSIM_SLOW=1 to run it")
+
+
+def _left_out(item: pytest.Item) -> bool:
+    """Whether a test is slow and shall not run."""
+    return not SLOW and item.get_closest_marker("slow") is not None and item.get_closest_marker("gpu") is None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -70,6 +74,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if whole:
         for family in cases.values():
             _mark_slow(family)
+        # Those that are asked for by name are skipped, with the reason; two thousand skips would take some seconds.
+        if left_out := [item for item in items if _left_out(item)]:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if not _left_out(item)]
     here = Path(__file__).parent
     places = {here / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(LONGEST)))

@@ -219,10 +219,12 @@ def body(
     cell_heat: bool = False,
     in_space: bool = False,
     borders: Borders = ((), (), ()),
+    radial: bool = False,
 ) -> CompositeSteps:
     """A random body with everything that there is; ``slabs`` is an axis across which it has slabs instead of boxes.
 
-    ``borders`` give its cells other widths afterwards: kernels take any weights of links beside those of widths.
+    ``borders`` give its cells other widths afterwards: kernels take any weights of links beside those of widths. With
+    ``radial`` they are rings.
 
     It takes longer to make than to step.
     """
@@ -244,7 +246,7 @@ def body(
         void_conditions=[(8, 6, 3)[place % 3] for place in range(len(PALETTE))] if several else None,
         layering=layers(grid, material, periodic, rng) if layered and material is not None else NO_LAYERS,
     )
-    materials = replace(materials, grid=replace(grid, borders=borders))
+    materials = replace(materials, grid=replace(grid, borders=borders, radial=radial))
     if varying:
         materials = materials.with_palette([with_enthalpy(substance) for substance in materials.palette])
     nx, ny, _ = grid.cells

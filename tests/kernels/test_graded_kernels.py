@@ -169,6 +169,8 @@ def bodies() -> tuple[CompositeSteps, ...]:
         of((36, 8, 9), OPEN, 303, "xyz", several=False),
         of((33, 6, 10), (False, True, False), 304, "xyz", varying=True, cell_heat=True),
         of((36, 6, 9), OPEN, 305, "xyz", several=False, varying=True),
+        # The half cells of rings differ inwards and outwards.
+        of((33, 1, 10), OPEN, 306, "xz", varying=True, cell_heat=True, radial=True),
     )
 
 

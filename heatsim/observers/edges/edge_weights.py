@@ -272,7 +272,7 @@ class _Balances:
         for axis, along in enumerate(widths):
             self.volumes *= along.reshape([-1 if other == axis else 1 for other in range(axes)])
         self.films, self.ends = ([np.zeros(shape) for _ in range(axes)] for _ in range(2))
-        self._links = list[tuple[Array, tuple[slice, ...], tuple[slice, ...]]]()
+        self._links = list[Array]()
         self._diagonal = np.zeros(shape)
         for axis, (along, at, h) in enumerate(zip(widths, middle, films.tolist(), strict=True)):
             k, volume, end, film, total = (
@@ -286,9 +286,7 @@ class _Balances:
             link = area[1:] / (half[1:] + half[:-1]) * (solid[1:] & solid[:-1])
             total[1:] += link
             total[:-1] += link
-            before = (slice(None),) * axis
-            lower, upper = (*before, slice(None, -1)), (*before, slice(1, None))
-            self._links.append((np.ascontiguousarray(np.moveaxis(link, 0, axis)), lower, upper))
+            self._links.append(np.moveaxis(link, 0, axis))
             through = area / (half + 1.0 / h)
             # Other surfaces have the film of those at the edge: what they pass is given, so it hardly matters.
             other = (np.arange(len(along) - 1) != at - 1).reshape([-1, *[1] * (axes - 1)])
@@ -303,9 +301,10 @@ class _Balances:
     def gained(self, temperatures: Array) -> Array:
         """The heat that leaves each cell through links and films, with ambient temperatures of 0."""
         found = self._diagonal * temperatures
-        for link, lower, upper in self._links:
-            found[upper] -= link * temperatures[lower]
-            found[lower] -= link * temperatures[upper]
+        for axis, link in enumerate(self._links):
+            total, of_cells, link = (np.moveaxis(of, axis, 0) for of in (found, temperatures, link))
+            total[1:] -= link * of_cells[:-1]
+            total[:-1] -= link * of_cells[1:]
         return found
 
     def solve(self, heat: Array) -> Array:

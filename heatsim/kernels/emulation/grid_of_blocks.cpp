@@ -348,6 +348,10 @@ COUNTED(2)
 COUNTED(4)
 COUNTED(8)
 COUNTED(16)
+extern "C" void __tsan_read_range(void* address, size_t size) { cuda_host::count(address, size, cuda_host::counted.read); }
+extern "C" void __tsan_write_range(void* address, size_t size) {
+    cuda_host::count(address, size, cuda_host::counted.written);
+}
 extern "C" void __tsan_init() {}
 
 // ---- Checks that the compiler inserts: their data begin with the place in the source ----

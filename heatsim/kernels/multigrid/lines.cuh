@@ -3,6 +3,11 @@
 // A thread goes along a line, first to its end and then back. Lines along y and z lie side by side, so neighbouring threads read
 // neighbouring cells; along x each thread reads its own row, of which the caches keep the next cells.
 
+// Products that are added are named. Otherwise the compiler may contract a sum in one copy of a loop and not in another, so
+// that lines which begin on another rank would have other bits.
+__device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
+__device__ __forceinline__ double multiply_add(double a, double b, double c) { return fma(a, b, c); }
+
 // struct Span of lines.py.
 #define LINE_PARAMETERS                                                                                                \
     const Link *__restrict__ link, Link *__restrict__ pivot, const unsigned int groups, const unsigned int stride,      \
@@ -21,7 +26,7 @@ join(LINE_PARAMETERS)
     for (unsigned int place = begin + 1 - before; place < end; ++place) {
         const unsigned int i = first + place * step;
         const Link rest_before = rest[i - step], total = link[i] + rest_before;
-        if (total > 0) rest[i] += rest_before * (link[i] / total);
+        if (total > 0) rest[i] = multiply_add(rest_before, link[i] / total, rest[i]);
     }
 }
 
@@ -32,12 +37,13 @@ solve_lines(LINE_PARAMETERS, const float* b, float* out, const float tau, const 
     BEGIN_LINE
     for (unsigned int place = begin; forth && place < end; ++place) {
         const unsigned int i = first + place * step;
-        const Link led = place > begin || before ? link[i] * out[i - step] : Link(0);
-        out[i] = (float)((tau * b[i] + led) * pivot[i]);
+        Link heat = tau * b[i];
+        if (place > begin || before) heat = multiply_add(link[i], Link(out[i - step]), heat);
+        out[i] = (float)(heat * pivot[i]);
     }
     for (unsigned int place = end - 1 + after; back && place > begin; --place) {
         const unsigned int i = first + place * step;
-        out[i - step] += (float)(link[i] * pivot[i - step] * out[i]);
+        out[i - step] = (float)multiply_add(link[i] * pivot[i - step], Link(out[i]), Link(out[i - step]));
     }
 }
 

@@ -306,7 +306,7 @@ def test_a_history_has_exact_means() -> None:
 
 
 def test_the_resolved_scenario_is_the_same() -> None:
-    """Faces without a condition of their own share the default, and surroundings are the ambient."""
+    """Faces that have no condition in the scenario share the default, and surroundings are the ambient."""
     changes = {
         POWER_OF_HEATER: {"range": [0, "0.1 kW"], "every": "0.5 s", "recorded": "50 + 50*sin(t)"},
         "boundaries.default.ambient": {"range": ["10 degC", "40 degC"], "every": 3},

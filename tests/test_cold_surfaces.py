@@ -66,6 +66,21 @@ def test_a_short_pulse_between_two_rows_is_refused(tmp_path: Path) -> None:
         of_bar(tmp_path, "-1.6e11*exp(-((t - 0.0137)/1e-10)^2)")
 
 
+@pytest.mark.parametrize(("set_to", "below"), [(-1e6, False), (-1e7, True)])
+def test_a_range_that_a_program_may_not_use_is_not_refused(set_to: float, below: bool, tmp_path: Path) -> None:
+    convection = {"type": "convection", "coefficient": 10.0, "ambient": 300.0, "flux": 0.0}
+    changes = {"boundaries.x_max.flux": {"range": [-1e8, 0.0], "every": "0.01 s"}}
+    document = BAR | {"boundaries": {"x_max": convection}, "time": {"end": 0.03}, "changes": changes}
+    simulation = Simulation.from_dict(document, tmp_path / "run")
+    simulation.advance(0.01)
+    simulation.set("boundaries.x_max.flux", set_to)
+    if below:
+        with pytest.raises(RunError, match="a surface is below 0 K"):
+            simulation.run()
+    else:
+        simulation.run()
+
+
 def test_a_steady_surface_below_zero_is_refused(tmp_path: Path) -> None:
     """The film gives 10·(300 − T_s) = 3,100 W/m²: T_s = −10 K."""
     with pytest.raises(RunError, match=r"below 0 K: -10"):

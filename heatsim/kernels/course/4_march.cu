@@ -27,7 +27,7 @@ extern "C" __global__ void advance(const float* T, float* T_new, int nx, int ny,
         plane[above][j][i] = column[nearest(z + 1, nz) * ny * nx];
         // GAP 1: the barrier. One in each turn is enough: say which reads and writes it keeps apart
         // It makes `middle` visible, which was written a turn ago. And it keeps the reads of a plane before it from the
-        // write that replaces this plane two turns later: with three planes nobody can be further ahead.
+        // write that replaces this plane two turns later: with three planes no thread is further ahead than that.
         __syncthreads();
         // END
         if (writes)

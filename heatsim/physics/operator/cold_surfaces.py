@@ -77,7 +77,8 @@ def refuse_cold_surfaces(boundary: Boundary, materials: CellTypes, cooled: list[
     end, mistakes = boundary.scenario.time.end, dict[str, Mistake]()
     for one in cooled:
         condition, of = boundary.conditions[one.number], time_functions(boundary.conditions[one.number])
-        if not one.exchanges or materials.varies or depends_on_surface(condition):
+        certain = one.exchanges and of.flux.foreseen  # a program may never set the lowest flux of its range
+        if not certain or materials.varies or depends_on_surface(condition):
             continue
         film, ambient, emissivity, surroundings = (
             function.extremes(end)[1] for function in (of.film, of.ambient, of.emissivity, of.surroundings)

@@ -152,7 +152,7 @@ class Timeline:
     def end_of_length(self, step: int, most: int) -> int:
         """Number of steps, at most ``most``, until a step has another length than the step after ``step`` steps.
 
-        They end where values may be set: nobody knows yet what the next steps have.
+        They end where values may be set, because the values of the next steps are not known yet.
         """
         most = min([most, *self.change_steps[bisect_right(self.change_steps, step) :][:1]])
         i = self.interval(step)

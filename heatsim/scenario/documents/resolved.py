@@ -148,7 +148,7 @@ def document(scenario: Scenario) -> dict[str, Any]:
     if scenario.time.dt != "auto":
         tables["time"].pop("safety", None)
     if any(steered.key[:2] == ("boundaries", "default") for steered in scenario.steered.values()):
-        # Faces without a condition of their own keep sharing it.
+        # Faces that have no condition in the scenario go on sharing this one.
         for face in FACES:
             if scenario.boundaries.face(face) is scenario.boundaries.default:
                 del tables["boundaries"][face]

@@ -6,6 +6,7 @@ that shows a temperature converts it here. A temperature has an offset, a differ
 """
 
 from dataclasses import dataclass
+from math import ceil, log10
 from typing import Any, overload
 
 import numpy as np
@@ -70,6 +71,12 @@ class TemperatureUnit:
     def text(self, kelvins: float, digits: int = 6) -> str:
         """A temperature in K as text with the unit's symbol, such as ``"20 °C"``."""
         return f"{plain(self.of(kelvins), digits)} {self.symbol}"
+
+    def interval_text(self, low: float, high: float) -> str:
+        """Two temperatures in K, ``"20 °C and 25 °C"``, with two digits of their difference, 15 digits at most."""
+        largest, difference = max(abs(self.of(low)), abs(self.of(high))), self.of_difference(high - low)
+        digits = min(15, max(6, ceil(log10(largest / difference)) + 2)) if difference > 0.0 else 6
+        return f"{self.text(low, digits)} and {self.text(high, digits)}"
 
     def difference_text(self, kelvins: float, digits: int = 6) -> str:
         """A difference in K as text with the unit's symbol."""

@@ -15,7 +15,7 @@ from heatsim.scenario import load
 from heatsim.scenario.documents.resolved import write_resolved
 from heatsim.storage import folder, run_tables, tables
 from heatsim.storage.run_settings import read_settings
-from heatsim.temperature_units import CELSIUS, FAHRENHEIT, KELVIN, TEMPERATURE_UNITS
+from heatsim.temperature_units import CELSIUS, FAHRENHEIT, KELVIN, TEMPERATURE_UNITS, TemperatureUnit
 
 ENDS_OF_TABLES = (folder.PROBES, folder.ENERGY)
 
@@ -145,6 +145,23 @@ def test_a_plan_shows_temperatures_in_the_unit(tmp_path: Path, capsys: pytest.Ca
 def test_another_spelling_of_the_unit_is_understood_in_the_message(text: str, meant: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=f'did you mean "{meant}"'):
         load(runs.write(tmp_path, runs.TEXT), [f"output.temperature={text}"])
+
+
+@pytest.mark.parametrize(
+    ("unit", "low", "high", "expected"),
+    [
+        (CELSIUS, 293.15, 298.15, "20 °C and 25 °C"),
+        (KELVIN, 313.4201, 313.42015, "313.4201 K and 313.42015 K"),
+        (CELSIUS, 273.15, 273.15 + 3e-7, "0 °C and 3e-07 °C"),
+        (FAHRENHEIT, 300.0, 300.0 + 1e-5, "80.33 °F and 80.330018 °F"),
+        (KELVIN, 300.0, 300.0, "300 K and 300 K"),
+        (KELVIN, 0.0, 0.0, "0 K and 0 K"),
+    ],
+)
+def test_the_ends_of_an_interval_can_be_told_apart(
+    unit: TemperatureUnit, low: float, high: float, expected: str
+) -> None:
+    assert unit.interval_text(low, high) == expected
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def _refuse_steep(materials: CellTypes, boundary: Boundary, laws: Indices, links
         if found is not None:
             unit = boundary.scenario.output.temperature_unit
             message = (
-                f"between {unit.text(found.low)} and {unit.text(found.high)} the conductance changes by "
+                f"between {unit.interval_text(found.low, found.high)} the conductance changes by "
                 f"{found.slope:.4g} W/(m² K) for each kelvin, faster than the half cells beside the gap, whose "
                 f"resistances differ by {uneven:.3g} m² K/W, can follow; so the surfaces would have several "
                 "temperatures. Use smaller cells, or a law that changes over a wider range of temperatures. If "

@@ -65,7 +65,7 @@ def refuse_steep_laws(boundary: Boundary, materials: CellTypes, reached: tuple[f
         if number in behind and rise.slope >= STEEPEST * behind[number].conductance:
             key, scenario = boundary.keys[number], boundary.scenario
             unit = scenario.output.temperature_unit
-            between = f"between {unit.text(rise.low)} and {unit.text(rise.high)} of the surface"
+            between = f"between {unit.interval_text(rise.low, rise.high)} of the surface"
             mistakes.setdefault(key, Mistake(key, f"{between} {_reason(materials, rise.slope, behind[number])}"))
     if mistakes:
         raise ScenarioError(boundary.scenario.path, list(mistakes.values()))

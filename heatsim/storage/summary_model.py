@@ -18,7 +18,7 @@ _NEEDED_WHEN_STEADY = ("newton_steps", "cycles", "tolerance")
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(defer_build=True, strict=True, extra="allow")
 
 
 class _Extreme(_Model):

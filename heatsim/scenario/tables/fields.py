@@ -54,7 +54,7 @@ from heatsim.scenario.values.timefunction import SpaceFormula, TimeFunction, rea
 MAX_CELLS = 2**40
 MAX_COUNT = 10_000
 AUTO = (0, 0, 0)  # the cells of a domain that leaves them to heatsim, until they are found
-STRICT = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+STRICT = ConfigDict(defer_build=True, frozen=True, extra="forbid", validate_default=True)
 
 Vector = tuple[float, float, float]
 Pair = tuple[float, float]

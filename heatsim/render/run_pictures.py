@@ -1,6 +1,6 @@
 """The pictures that the files of a run allow: what there is to draw, before anything is drawn."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -118,11 +118,12 @@ def _probe_pictures(folder: Path, run: RunSettings) -> list[Picture]:
         return []
     columns = table.in_unit(KELVIN.name)
     summary = read_summary(folder) if (folder / run_folder.SUMMARY).exists() else {}
-    found = []
+    found, measured = [], curves.measured_points(summary)
     alone = {name: values for name, values in columns.items() if run.line_of(name) is None}
     if alone and not run.steady:
         bands = curves.error_bands(summary, table)
-        over = title_of(run.title, "probes with their errors in space" if bands else "probes")
+        points = {name: of for name, of in measured.items() if name in alone}
+        over = title_of(run.title, curves.title_with_signs("probes", bands, points))
         draw = partial(
             curves.draw_temperatures,
             title=over,
@@ -132,10 +133,11 @@ def _probe_pictures(folder: Path, run: RunSettings) -> list[Picture]:
             start=run.start,
             bands=bands,
             limits=run.limits,
+            points=points,
         )
         found.append(Picture("probes", draw))
     if not run.steady:
-        found += _number_pictures(table, run)
+        found += _number_pictures(table, run, measured)
     for number, (name, (length, count)) in enumerate(run.lines.items(), 1):
         values = [columns[column] for index in range(count) if (column := f"{name}[{index}]") in columns]
         if len(values) == count:
@@ -153,19 +155,20 @@ def _probe_pictures(folder: Path, run: RunSettings) -> list[Picture]:
     return found
 
 
-def _number_pictures(table: RunTable, run: RunSettings) -> list[Picture]:
+def _number_pictures(table: RunTable, run: RunSettings, measured: Mapping[str, curves.MeasuredPoints]) -> list[Picture]:
     """Pictures of the probes that are not temperatures, one for each unit."""
     found = []
-    for number, (label, values, marks) in enumerate(curves.number_groups(table, run.limits), 1):
-        over = title_of(run.title, "probes")
+    for number, group in enumerate(curves.number_groups(table, run.limits, measured), 1):
+        over = title_of(run.title, curves.title_with_signs("probes", (), group.points))
         draw = partial(
             curves.draw_numbers,
             title=over,
             times=table.times,
-            curves=values,
-            label=label,
+            curves=group.curves,
+            label=group.label,
             start=run.start,
-            marks=marks,
+            marks=group.marks,
+            points=group.points,
         )
         found.append(Picture(f"probes_{number}", draw))
     return found

@@ -77,6 +77,29 @@ def _beyond(verdict: LimitVerdict, shown: Unit, unit: TemperatureUnit) -> str:
     return f"{amount} {'above' if verdict.kept != (verdict.key == AT_MOST) else 'below'}" if size else "none"
 
 
+def measured_table(
+    summary: Mapping[str, Any], unit: TemperatureUnit, start: datetime | None = None
+) -> NumberTable | None:
+    """A row for each probe with measured values: the deviations of the run; None without such a probe.
+
+    Arguments are those of :func:`limit_table`.
+    """
+    found = summary.get("measured", [])
+    rows = []
+    for each in found:
+        deviations = [each[key] for key in ("rms", "mean", "largest")]
+        if each["unit"] == KELVIN.name:
+            texts = [unit.difference_text(value, 3) for value in deviations]
+        else:
+            shown = readable_unit(each["unit"], deviations)
+            texts = [_text(value, each["unit"], shown, unit) for value in deviations]
+        counts = f"{each['compared']} of {each['measured']}"
+        rows.append((each["probe"], *texts, moment(each["time"], float(summary.get("time") or 0.0), start), counts))
+    headers = ("computed − measured", "RMS", "mean", "largest", "at", "times")
+    remark = "At the measured times within the run, each counts as much; linear between rows of probes.csv."
+    return NumberTable("Measured values", headers, rows, remark) if rows else None
+
+
 def heat_facts(balance: EnergyBalance | None, flows: SteadyFlows | None) -> Iterator[tuple[str, str]]:
     """What heat went where, the largest amounts first, in one line; nothing where no heat flows."""
     if balance is not None and not balance.only_noise:

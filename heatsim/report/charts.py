@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.curves.curves import BAND, COLOURS, LIMIT_OF_ALL, Band, LimitLine, line_style
+from heatsim.render.curves.curves import BAND, COLOURS, LIMIT_OF_ALL, Band, LimitLine, MeasuredPoints, line_style
 from heatsim.render.page.scales import ticks
 
 _Floats = NDArray[np.float64]
@@ -46,6 +46,7 @@ class Chart:
         styles: colour and dashes of curves by name, as Matplotlib takes them; other curves get the next ones.
         around: the errors around curves by name, over the common axis.
         marks: limits of curves, in the unit of the vertical axis.
+        points: measured at curves by name, over the common axis.
         dates: the texts of dates by their places on the horizontal axis; empty for numbers.
         start: with dates, that of x = 0.
         size: with dates, the seconds of 1 on the horizontal axis.
@@ -60,6 +61,7 @@ class Chart:
     limits: tuple[float, float] | None = None
     around: Mapping[str, Band] = field(default_factory=dict)
     marks: Sequence[LimitLine] = ()
+    points: Mapping[str, MeasuredPoints] = field(default_factory=dict)
     dates: Mapping[float, str] = field(default_factory=dict)
     start: datetime | None = None
     size: float = 1.0
@@ -89,12 +91,12 @@ def draw(chart: Chart) -> str:
     if not curves:
         return ""
     around = [end for band in chart.around.values() for end in (band.low, band.high)]
-    marks = [np.array([mark.value]) for mark in chart.marks]
+    marks = [np.array([mark.value]) for mark in chart.marks] + [of.values for of in chart.points.values()]
     upright = chart.limits or _upright_span([*(y for _, y in curves.values()), *around, *marks], chart.band)
     frame = _Frame(*_span([x for x, _ in curves.values()]), *upright)
     looks = _looks(chart, list(curves))
     parts = [*_axes(chart, frame), *_bands(chart, looks, frame), *_lines(curves, looks, frame)]
-    parts += _limits(chart, looks, frame)
+    parts += [*_limits(chart, looks, frame), *_points(chart, looks, frame)]
     numbers = {
         "x": chart.x_label,
         "start": None if chart.start is None else chart.start.isoformat() + "Z",
@@ -156,6 +158,14 @@ def _limits(chart: Chart, looks: Mapping[str, tuple[str, str]], frame: _Frame) -
             yield f'<line class="limit" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{colour}"/>'
             # Beside the fill of the page's style for texts.
             yield f'<text x="{_LEFT + 6}" y="{y - 4:.1f}" style="fill:{colour}">{escape(text)}</text>'
+
+
+def _points(chart: Chart, looks: Mapping[str, tuple[str, str]], frame: _Frame) -> Iterator[str]:
+    """Circles at what was measured."""
+    for name, of in chart.points.items():
+        for x, y in zip(*(values.tolist() for values in _thin(*of)), strict=True):
+            place = f'cx="{frame.across(x):.1f}" cy="{frame.up(y):.1f}"'
+            yield f'<circle {place} r="3" fill="none" stroke="{looks[name][0]}"/>'
 
 
 def _lines(

@@ -14,12 +14,15 @@ from heatsim.counts import counted
 from heatsim.limits import LimitVerdict
 from heatsim.render.curves.curves import (
     Band,
+    MeasuredPoints,
     colours_of_times,
     error_bands,
     limit_lines,
     line_style,
+    measured_points,
     number_groups,
     profile_times,
+    title_with_signs,
 )
 from heatsim.render.curves.energy_balance import (
     EnergyBalance,
@@ -145,6 +148,8 @@ def _answer(
         texts.append(f"If it was interrupted, continue it with `{resume_command(folder)}`.")
         return document.name_list(facts.unfinished_facts(folder, settings)) + table + document.sentences(texts)
     lines = [*facts.answers(summary, unit, probes), *answer.heat_facts(balance, flows)]
+    compared = answer.measured_table(summary, unit, settings.start)
+    table += "" if compared is None else document.table(compared)
     return table + document.name_list([*lines, *certainty.error_facts(summary, unit, folder)]) + warnings
 
 
@@ -236,12 +241,13 @@ def _charts(
 
 def _probe_charts(settings: RunSettings, summary: Mapping[str, Any], probes: RunTable) -> Iterator[Chart]:
     unit, columns = settings.temperature_unit, probes.in_unit(KELVIN.name)
-    label = f"Temperature ({unit.symbol})"
+    label, measured = f"Temperature ({unit.symbol})", measured_points(summary)
     alone = {name: unit.of(values) for name, values in columns.items() if settings.line_of(name) is None}
     if alone and len(probes.times) > 1:
         chart = _over_time("Probes", label, probes.times, alone, start=settings.start)
         bands = error_bands(summary, probes)
-        title = f"{chart.title} with their errors in space" if bands else chart.title
+        at = {name: MeasuredPoints(of.times, unit.of(of.values)) for name, of in measured.items() if name in alone}
+        title = title_with_signs(chart.title, bands, at)
         around = {
             name: Band(band.times / chart.size, unit.of(band.low), unit.of(band.high))
             for name, band in bands.items()
@@ -249,18 +255,26 @@ def _probe_charts(settings: RunSettings, summary: Mapping[str, Any], probes: Run
         }
         marks = limit_lines({name: columns[name] for name in alone}, settings.limits, unit.text)
         marks = [mark._replace(value=unit.of(mark.value)) for mark in marks]
-        yield replace(chart, title=title, around=around, marks=marks)
+        yield replace(chart, title=title, around=around, marks=marks, points=_within(chart, at))
     if len(probes.times) > 1:
-        for axis, numbers, marks in number_groups(probes, settings.limits):
-            numbers = {name: values for name, values in numbers.items() if values.any()}
+        for group in number_groups(probes, settings.limits, measured):
+            numbers = {name: values for name, values in group.curves.items() if values.any()}
             if not numbers:
                 continue
-            chart = _over_time(f"Probes: {', '.join(numbers)}", axis, probes.times, numbers, start=settings.start)
-            yield replace(chart, marks=marks)
+            title = title_with_signs(f"Probes: {', '.join(numbers)}", (), group.points)
+            chart = _over_time(title, group.label, probes.times, numbers, start=settings.start)
+            yield replace(chart, marks=group.marks, points=_within(chart, group.points))
     for name, (length, points) in settings.lines.items():
         values = [columns[column] for index in range(points) if (column := f"{name}[{index}]") in columns]
         if len(values) == points:
             yield _along_line(name, length, probes.times, np.stack(values, axis=1), settings)
+
+
+def _within(chart: Chart, points: Mapping[str, MeasuredPoints]) -> dict[str, MeasuredPoints]:
+    """The points at curves of a chart, over its axis."""
+    return {
+        name: MeasuredPoints(of.times / chart.size, of.values) for name, of in points.items() if name in chart.curves
+    }
 
 
 def _along_line(name: str, length: float, times: _Floats, temperatures: _Floats, settings: RunSettings) -> Chart:

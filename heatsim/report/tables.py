@@ -40,6 +40,8 @@ def summarise(folder: Path, verbose: bool = False) -> "Group":
     verdicts = settings.verdicts(probes)
     if (limits := answer.limit_table(verdicts, summary, unit, settings.start)) is not None:
         parts.append(TerminalTable(limits, FAIL_STYLES))
+    if (measured := answer.measured_table(summary, unit, settings.start)) is not None:
+        parts.append(TerminalTable(measured))
     lines = [*facts.answers(summary, unit, probes), *answer.heat_facts(balance, flows)]
     lines += certainty.error_facts(summary, unit, folder)
     if balance is not None and (verbose or not balance.closed or balance.doubtful):

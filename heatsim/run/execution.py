@@ -13,6 +13,7 @@ from heatsim.observers.extreme_temperatures import temperature_warnings
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
 from heatsim.run.batch_size import BatchSize
+from heatsim.run.error.comparison import compare
 from heatsim.run.initial_state import find_steady_state
 from heatsim.run.interrupt import Stop, done_unless_stopped, is_stop_requested, stop_of_ranks, stop_on_signals
 from heatsim.run.make_observers import make_observers, make_watchers
@@ -349,6 +350,7 @@ class Execution:
             **summarise(self.plan, self.state, self.timing, self._choice),
             "checksums": _checksums(self.folder, run.files) if self.state.team.first else {},
             "limits": self._verdicts() if self.state.team.first else [],
+            "measured": self._comparison() if self.state.team.first else [],
             "model": self._model(),
             "warnings": list(self.warnings),
             **(self.known or (read_known(self.folder) if self.state.team.first else {})),
@@ -365,6 +367,13 @@ class Execution:
             return []
         found = read_settings(self.folder).verdicts(read_probes(self.folder))
         return [{**asdict(verdict), "kept": verdict.kept} for verdict in found]
+
+    def _comparison(self) -> list[dict[str, Any]]:
+        """How far the rows that the run wrote are from what was measured."""
+        scenario = self.plan.problem.scenario
+        if all(probe.measured is None for probe in scenario.probes):
+            return []
+        return compare(scenario, read_probes(self.folder))
 
 
 @dataclass(frozen=True)

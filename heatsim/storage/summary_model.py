@@ -37,6 +37,27 @@ class _KeptLimit(_Model):
     kept: bool
 
 
+class _Deviations(_Model):
+    """How far a probe is from its measured values; SI units."""
+
+    probe: str
+    unit: str
+    rms: Positive
+    mean: Number
+    largest: Number
+    time: Positive
+    compared: Count
+    measured: Count
+    times: list[Positive]
+    values: list[Number]
+
+    @model_validator(mode="after")
+    def _has_a_value_for_each_time(self) -> "_Deviations":
+        if not len(self.times) == len(self.values) > 0:
+            raise ValueError("a value for each time is expected")
+        return self
+
+
 class _Ends(_Model):
     min: Number | None = None
     max: Number | None = None
@@ -147,6 +168,7 @@ class SummaryModel(_Model):
     refinement: _Refinement | None = None
     checksums: dict[str, Count] = Field(default_factory=dict)
     limits: list[_KeptLimit] = Field(default_factory=list)
+    measured: list[_Deviations] = Field(default_factory=list)
     model: list[str] = Field(default_factory=list)
     warnings: list[str] = Field(default_factory=list)
 

@@ -12,7 +12,7 @@ from heatsim.limits import AT_LEAST, AT_MOST
 from heatsim.scenario.messages import did_you_mean, missing_key, show
 from heatsim.scenario.rules.validation import entries, known, read_model
 from heatsim.scenario.tables.limits import limit_mistakes, limit_quantity
-from heatsim.study.columns import COLUMNS, probe_columns
+from heatsim.study.columns import COLUMNS, probe_columns, rms_column
 from heatsim.study.model import (
     FINAL,
     GRID,
@@ -192,7 +192,8 @@ def responses_suit_the_method(study: StudyTable, steady: bool) -> list[Mistake]:
 
 def responses_name_free_columns(study: StudyTable, probes: Sequence[str]) -> list[Mistake]:
     """The name of a response differs from all other columns of the results; ``probes`` are the names of the probes."""
-    taken = {*COLUMNS, *study.keys, *(column for probe in probes for column in probe_columns(probe))}
+    of_probes = (column for probe in probes for column in (*probe_columns(probe), rms_column(probe)))
+    taken = {*COLUMNS, *study.keys, *of_probes}
     return [
         Mistake(
             f"study.responses.{index}.name",

@@ -143,6 +143,11 @@ class Definition:
         return units | {name: unit for table in tables for name, unit in coupling_columns(table).items()}
 
     @cached_property
+    def measured_probes(self) -> list[str]:
+        """The names of the probes with measured values in any run."""
+        return list(dict.fromkeys(str(probe["name"]) for probe in self._entries("probes") if "measured" in probe))
+
+    @cached_property
     def limited(self) -> bool:
         """Whether a response or a probe has a limit."""
         of_probes = any(probe.keys() & {*LIMITS} for probe in self._entries("probes"))

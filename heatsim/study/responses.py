@@ -12,11 +12,11 @@ from heatsim.counts import plain
 from heatsim.limits import Limits
 from heatsim.render.curves.curves import LimitLine, limit_lines
 from heatsim.scenario.documents.key_paths import axes_of, containers, numbered, parts_of
-from heatsim.study.columns import DONE, FINAL_COLUMNS, LIMITS, PASS, STATUS, probe_columns
+from heatsim.study.columns import DONE, FINAL_COLUMNS, LIMITS, PASS, STATUS, probe_columns, rms_column
 from heatsim.study.definition import Definition
 from heatsim.study.model import LOG, Range, Response, StudyAxis
 from heatsim.study.results import Row, column_units
-from heatsim.temperature_units import TEMPERATURE_UNITS, TemperatureUnit
+from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS, TemperatureUnit
 
 _SCALES = {"m": LENGTHS, "s": TIMES}
 _MOST_PROBES = 4
@@ -169,20 +169,21 @@ def _parameter(
 
 
 def responses_of(definition: Definition, rows: Sequence[Row]) -> list[ResponseValues]:
-    """The responses in the given rows; without responses, the final values of the probes.
+    """The responses in the given rows; without responses, the deviations from what was measured.
 
-    Without probes, these are the final values of the body.
+    Without measured values, these are the final values of the probes, and without probes those of the body.
     """
     units = column_units(definition)
     columns = [response.name for response in definition.table.responses]
-    columns = columns or [probe_columns(probe)[1] for probe in definition.probes[:_MOST_PROBES]]
+    deviations = [rms_column(probe) for probe in definition.measured_probes[:_MOST_PROBES]]
+    columns = columns or deviations or [probe_columns(probe)[1] for probe in definition.probes[:_MOST_PROBES]]
     columns = columns or list(FINAL_COLUMNS)
     limits = {response.name: response.limits for response in definition.table.responses}
     found = []
     for name in columns:
         its = limits.get(name, Limits()).in_unit(TEMPERATURE_UNITS.get(units[name]))
         values = np.array([*(row[name] for row in rows), *its.given.values()], dtype=np.float64)
-        unit, values = _readable(units[name], values, definition.temperature_unit)
+        unit, values = _readable(units[name], values, KELVIN if name in deviations else definition.temperature_unit)
         its = Limits(**dict(zip(its.given, values[len(rows) :].tolist(), strict=True)))
         found.append(ResponseValues(name, unit, values[: len(rows)], its))
     return found

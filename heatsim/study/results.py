@@ -38,10 +38,11 @@ from heatsim.study.columns import (
     WAITING,
     WALL_TIME,
     probe_columns,
+    rms_column,
 )
 from heatsim.study.definition import Definition
 from heatsim.study.model import FINAL, MAX, MEAN, MIN, TIME_ABOVE, Response
-from heatsim.temperature_units import CELSIUS, FAHRENHEIT, TEMPERATURE_UNITS
+from heatsim.temperature_units import CELSIUS, FAHRENHEIT, KELVIN, TEMPERATURE_UNITS
 
 if TYPE_CHECKING:
     import pyarrow
@@ -62,6 +63,7 @@ def column_types(definition: Definition) -> ColumnTypes:
     columns.update(dict.fromkeys(FINAL_COLUMNS, float))
     for probe in definition.probes:
         columns.update(dict.fromkeys(probe_columns(probe), float))
+    columns.update(dict.fromkeys(map(rms_column, definition.measured_probes), float))
     columns.update({response.name: float for response in table.responses})
     columns.update({RESIDUAL: float, FOLDER: str, WALL_TIME: float})
     return columns
@@ -76,10 +78,16 @@ def column_units(definition: Definition) -> dict[str, str]:
     of_probes = definition.probe_units
     for probe, unit in of_probes.items():
         units.update(dict.fromkeys(probe_columns(probe), unit))
+    units.update({rms_column(name): unit_of_rms(of_probes[name]) for name in definition.measured_probes})
     units.update(
         {response.name: SECOND if response.is_time else of_probes[response.probe] for response in table.responses}
     )
     return units | {RESIDUAL: JOULE, WALL_TIME: SECOND}
+
+
+def unit_of_rms(unit: str) -> str:
+    """The unit of the deviations of a probe in a unit: K for temperatures, whatever their unit."""
+    return KELVIN.name if unit in TEMPERATURE_UNITS else unit
 
 
 def _key_unit(definition: Definition, key: str) -> str:
@@ -232,6 +240,7 @@ def _read_run(path: Path, probes: Sequence[str], responses: Sequence[Response]) 
         if probe in curves:
             values = float(curves[probe].max()), float(curves[probe][-1])
             found.update(zip(probe_columns(probe), values, strict=True))
+    found.update({rms_column(each["probe"]): each["rms"] for each in summary.get("measured", [])})
     states = [PASS if verdict["kept"] else FAIL for verdict in summary.get("limits", [])]
     for response in responses:
         if response.probe in curves:

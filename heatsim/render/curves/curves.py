@@ -1,6 +1,6 @@
 """Curves of probes: temperatures over time, and the profiles of probes along lines."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -65,6 +65,29 @@ def error_bands(summary: Mapping[str, Any], table: RunTable) -> dict[str, Band]:
     return bands
 
 
+class MeasuredPoints(NamedTuple):
+    """Measured values: times in s and values, shape (n,) each."""
+
+    times: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+def measured_points(summary: Mapping[str, Any]) -> dict[str, MeasuredPoints]:
+    """What was measured at probes, in SI units, by name.
+
+    Args:
+        summary: the content of summary.json.
+    """
+    found = summary.get("measured", [])
+    return {each["probe"]: MeasuredPoints(np.array(each["times"]), np.array(each["values"])) for each in found}
+
+
+def title_with_signs(title: str, bands: Collection[str], points: Collection[str]) -> str:
+    """The title of curves that says what the bands and the points beside them are."""
+    with_bands = f"{title} with their errors in space" if bands else title
+    return f"{with_bands}; circles: measured" if points else with_bands
+
+
 class LimitLine(NamedTuple):
     """A limit as a line across curves: a text such as "≤ 85 °C", and the value, in SI units or those of the axis.
 
@@ -101,10 +124,19 @@ def line_style(number: int) -> dict[str, Any]:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}
 
 
+class NumberGroup(NamedTuple):
+    """The probes with one unit: the label of the axis; curves, limits and measured points in a readable unit."""
+
+    label: str
+    curves: dict[str, NDArray[np.float64]]
+    marks: list[LimitLine]
+    points: dict[str, MeasuredPoints]
+
+
 def number_groups(
-    table: RunTable, limits: Mapping[str, Limits]
-) -> Iterator[tuple[str, dict[str, NDArray[np.float64]], list[LimitLine]]]:
-    """The probes that are not temperatures, by unit: the label of the axis, readable numbers, and their limits."""
+    table: RunTable, limits: Mapping[str, Limits], measured: Mapping[str, MeasuredPoints]
+) -> Iterator[NumberGroup]:
+    """The probes that are not temperatures, by unit."""
     for unit in dict.fromkeys(unit for _, unit in table.columns if unit != KELVIN.name):
         values = table.in_unit(unit)
         shown = readable_unit(unit, np.concatenate(list(values.values())))
@@ -113,7 +145,11 @@ def number_groups(
             line._replace(value=line.value / shown.size)
             for line in limit_lines(values, limits, partial(in_readable_unit, shown=shown))
         ]
-        yield header(name, shown.symbol), {name: numbers / shown.size for name, numbers in values.items()}, lines
+        curves = {name: numbers / shown.size for name, numbers in values.items()}
+        points = {
+            name: MeasuredPoints(of.times, of.values / shown.size) for name, of in measured.items() if name in values
+        }
+        yield NumberGroup(header(name, shown.symbol), curves, lines, points)
 
 
 def in_readable_unit(value: float, shown: Unit) -> str:
@@ -138,6 +174,7 @@ def draw_temperatures(
     bands: Mapping[str, Band] | None = None,
     start: datetime | None = None,
     limits: Mapping[str, Limits] | None = None,
+    points: Mapping[str, MeasuredPoints] | None = None,
 ) -> None:
     """Draw temperatures in K over times in s, one curve for each name, in the unit ``shown_in``.
 
@@ -150,8 +187,10 @@ def draw_temperatures(
         bands: of some curves, in K.
         start: the date of the start, for an axis of dates.
         limits: of some curves, in K.
+        points: measured in K at some curves.
     """
-    everything = np.stack(list(curves.values()))
+    measured = {name: of for name, of in (points or {}).items() if name in curves}
+    everything = np.concatenate([*curves.values(), *(of.values for of in measured.values())])
     scale = TemperatureScale.spanning(float(everything.min()), float(everything.max()), np.float32, shown_in)
     drawn = {name: scale.drawn(values) for name, values in curves.items()}
     around = {
@@ -161,7 +200,8 @@ def draw_temperatures(
         line._replace(value=float(scale.drawn(line.value))) for line in limit_lines(curves, limits or {}, shown_in.text)
     ]
     ends = scale.limits if scale.uniform and not lines else None
-    _draw_curves(path, title, times, drawn, scale.label, ends, bands=around, start=start, marks=lines)
+    circles = {name: MeasuredPoints(of.times, scale.drawn(of.values)) for name, of in measured.items()}
+    _draw_curves(path, title, times, drawn, scale.label, ends, bands=around, start=start, marks=lines, points=circles)
 
 
 def draw_numbers(
@@ -174,6 +214,7 @@ def draw_numbers(
     styles: Mapping[str, Mapping[str, Any]] | None = None,
     start: datetime | None = None,
     marks: Sequence[LimitLine] = (),
+    points: Mapping[str, MeasuredPoints] | None = None,
 ) -> None:
     """Draw numbers other than temperatures over times in s, one curve for each name.
 
@@ -187,8 +228,9 @@ def draw_numbers(
         styles: the looks of the curves by name; None for the usual ones.
         start: the date of the start, for an axis of dates.
         marks: limits, in the unit of the numbers.
+        points: measured at some curves, in this unit.
     """
-    _draw_curves(path, title, times, curves, label, limits, styles, start=start, marks=marks)
+    _draw_curves(path, title, times, curves, label, limits, styles, start=start, marks=marks, points=points)
 
 
 def _draw_curves(
@@ -202,6 +244,7 @@ def _draw_curves(
     bands: Mapping[str, Band] | None = None,
     start: datetime | None = None,
     marks: Sequence[LimitLine] = (),
+    points: Mapping[str, MeasuredPoints] | None = None,
 ) -> None:
     """Draw curves over times in s, with their legend beside them, or below if there are many."""
     looks = styles or {name: line_style(number) for number, name in enumerate(curves)}
@@ -220,6 +263,10 @@ def _draw_curves(
             axes.fill_between(
                 band.times / unit.size, band.low, band.high, color=looks[name]["color"], alpha=BAND, linewidth=0.0
             )
+        for name, (when, measured) in (points or {}).items():
+            colour = looks[name]["color"]
+            hollow = {"color": colour, "markerfacecolor": "none", "markersize": 3.0, "clip_on": False}
+            axes.plot(when / unit.size, measured, "o", **hollow)
         for curve, text, value in marks:
             axes.axhline(value, color=looks[curve]["color"], linestyle=(0, (6, 2, 1, 2)), linewidth=1.0)
             # At the left: the ends of curves are at the right.

@@ -15,6 +15,7 @@ from heatsim.scenario.tables.channels import ChannelOutlet, outlet_document
 from heatsim.scenario.tables.domain import KEYS_OF_AUTOMATIC, Domain
 from heatsim.scenario.tables.initial import ArrayFile, ImageFile
 from heatsim.scenario.tables.labels import LabelFile
+from heatsim.scenario.tables.measured import MeasuredValues
 from heatsim.scenario.tables.model import Scenario
 from heatsim.scenario.tables.named import Named
 from heatsim.scenario.tables.patches import Patch
@@ -204,6 +205,10 @@ def _plain(value: object, copies: Mapping[Path, str]) -> Any:
             return expression.text
         case Expression():
             return value.text
+        case MeasuredValues(origin=CsvOrigin(file=file, keys=keys)):
+            return {"file": copies[file.path], **dict(keys)}
+        case MeasuredValues(times=times, values=values):
+            return {"times": list(times), "values": list(values)}
         case InputFile(path=path) | LabelFile(path=path):
             return copies[path]
         case ArrayFile(file=file):

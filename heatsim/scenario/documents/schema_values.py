@@ -9,6 +9,7 @@ from pydantic.fields import FieldInfo
 from heatsim.scenario.files import InputFile
 from heatsim.scenario.tables.initial import ArrayFile, ImageFile
 from heatsim.scenario.tables.labels import LabelFile
+from heatsim.scenario.tables.measured import MeasuredValues
 from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.materialfunction import MaterialFunction
 from heatsim.scenario.values.quantities import LARGEST, Quantity
@@ -58,6 +59,10 @@ _IMAGE_FILE: Schema = {
     "required": ["image", "range"],
     "additionalProperties": False,
 }
+_MEASURED, _MEASURED_IN_FILE = (
+    {**table, "properties": {key: kind for key, kind in table["properties"].items() if key != "repeat"}}
+    for table in (_TABLE_IN_TIME, _CSV_IN_TIME)
+)
 # What TOML may have in the place of a value of these types, beside numbers.
 _READ_FROM: dict[Any, tuple[Schema, ...]] = {
     TimeFunction: (TEXT, _TABLE_IN_TIME, _CSV_IN_TIME),
@@ -65,6 +70,7 @@ _READ_FROM: dict[Any, tuple[Schema, ...]] = {
     Expression: (TEXT,),
     ArrayFile: (_ARRAY_FILE,),
     ImageFile: (_IMAGE_FILE,),
+    MeasuredValues: (_MEASURED, _MEASURED_IN_FILE),
 }
 
 

@@ -184,6 +184,31 @@ def statistics_suit_the_scenario(scenario: Scenario) -> list[Mistake]:
     return mistakes
 
 
+def measured_values_overlap(scenario: Scenario) -> list[Mistake]:
+    """Measured values lie, at least in part, in the time of the run."""
+    mistakes = []
+    for index, probe in entries(scenario.probes) if known(scenario.time) else ():
+        if not known(probe.measured) or probe.measured is None:
+            continue
+        key, end = f"probes.{index}.measured", scenario.time.end
+        if scenario.steady:
+            message = 'got measured values over time; with time.method = "steady" no time passes: remove this key'
+            mistakes.append(Mistake(key, message))
+            continue
+        try:
+            times = probe.measured.since(scenario.time.start_date)
+        except ValueError as error:
+            mistakes.append(Mistake(key, str(error)))
+            continue
+        if not ((times >= 0.0) & (times <= end)).any():
+            message = (
+                f"the measured times lie from t = {times[0]:.10g} s to {times[-1]:.10g} s, none of them in the run "
+                f"from 0 to {end:.10g} s: change time.start, time.end or the column of times"
+            )
+            mistakes.append(Mistake(key, message))
+    return mistakes
+
+
 CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     axial.axial_domains_turn_around_their_axis,
     material_names.one_form_of_materials,
@@ -199,6 +224,7 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     names_differ,
     beams_stay_in_a_steady_state,
     probe_columns_differ,
+    measured_values_overlap,
     placement.label_images_fit_the_grid,
     placement.initial_field_fits_the_domain,
     expressions_in_time_stay_in_range,

@@ -229,6 +229,8 @@ class Scenario(BaseModel):
             for function in (*functions, *(change.recorded for change in self.changes.values()))
             if isinstance(function, Table) and function.origin is not None
         ]
+        measured = [probe.measured for probe in self.probes if probe.measured is not None]
+        files += [table.origin.file for table in measured if table.origin is not None]
         return tuple({file.path: file for file in files}.values())
 
     @property

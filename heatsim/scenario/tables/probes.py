@@ -18,6 +18,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails
 
 from heatsim.limits import Limits
+from heatsim.scenario.context import folder_of
 from heatsim.scenario.messages import fault, missing_key, show, validate_beside
 from heatsim.scenario.tables.fields import (
     STRICT,
@@ -32,6 +33,7 @@ from heatsim.scenario.tables.fields import (
     choice,
 )
 from heatsim.scenario.tables.limits import LimitValue, limit_mistakes, limit_quantity
+from heatsim.scenario.tables.measured import MeasuredValues, read_measured
 from heatsim.scenario.values.dew_point import dew_point
 from heatsim.scenario.values.quantities import TEMPERATURE
 
@@ -101,6 +103,11 @@ def _read_threshold(value: object, info: ValidationInfo) -> float | DewPoint:
     if isinstance(value, Mapping | DewPoint):
         return DewPoint.model_validate(value, context=info.context)
     return TEMPERATURE.read(value)
+
+
+def _read_measured(value: object, info: ValidationInfo) -> MeasuredValues:
+    unit = UNITS.get(info.data.get("statistic") or "")
+    return read_measured(value, limit_quantity(unit), folder_of(info))
 
 
 def _faults_of_factor(table: Mapping[str, Any]) -> list[InitErrorDetails]:
@@ -197,6 +204,19 @@ class Probe(BaseModel):
     at_least: LimitValue | None = Field(
         default=None, examples=['at_least = "13 degC"'], description="Smallest allowed value"
     )
+    measured: (
+        Annotated[
+            MeasuredValues,
+            PlainValidator(_read_measured),
+            Form('a table in time, `{ file = "….csv", time = "…", column = "…" }` or `{ times = […], values = […] }`'),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        examples=['measured = { file = "log.csv", time = "s", column = "T3", unit = "degC" }'],
+        description="Measured values: points in pictures, and the deviation of the run (root mean square of computed "
+        "less measured, at the measured times within the run; linear between rows)",
+    )
 
     @property
     def limits(self) -> Limits:
@@ -258,6 +278,9 @@ class Probe(BaseModel):
                     f"{TIME_ABOVE} and {TIME_BELOW} may be of a point"
                 )
                 faults.append(fault(message, ("statistic",)))
+            if "line" in table and "measured" in table:
+                message = "got measured values of a line; they are of one number: write a probe with a point for each"
+                faults.append(fault(message, ("measured",)))
             if "surface" in table and of_points:
                 faults.append(fault("got a surface beside a point or a line; remove one of them", ("surface",)))
             elif "surface" in table and statistic in (LIQUID_FRACTION, *EXTENTS):

@@ -53,19 +53,20 @@ def absorbed_by(beam: Beam, scenario: Scenario, materials: CellTypes) -> Absorbe
     """
     grid, face = materials.grid, FACES.index(beam.face)
     axis, n = face // 2, materials.grid.cells[face // 2]
-    columns = _reached(beam, scenario)
-    window = _window(columns)
+    window, columns = _reached(beam, scenario)
     light = columns.astype(np.float64)
     travelled = np.zeros(columns.shape)
     lit = [np.zeros(0, np.int64)]
     found: list[tuple[NDArray[np.int64], Array, NDArray[np.int32]]] = []
-    for depth in range(n):
+    all_at_face = materials.void is None and beam.absorption_depth is None
+    for depth in range(0 if all_at_face else n):
         place = n - 1 - depth if face % 2 else depth
         d = float(grid.axes[axis].widths[place])
         solid = _conducts(materials, axis, place, window) & (light > _DARK)
-        v, u = np.nonzero(solid)
+        at = np.nonzero(solid)
+        v, u = (places + span.start for places, span in zip(at, window, strict=True))
         if beam.absorption_depth is None:
-            light[v, u] = 0.0
+            light[at] = 0.0
             if depth == 0:  # the surface at the face of the box absorbs it, with its condition
                 continue
             cells = _index(grid.cells, axis, place, v, u)
@@ -74,9 +75,9 @@ def absorbed_by(beam: Beam, scenario: Scenario, materials: CellTypes) -> Absorbe
             v, u = v[~has_surface], u[~has_surface]
             part = np.ones(len(v))
         else:
-            part = -np.exp(-travelled[v, u] / beam.absorption_depth) * expm1(-d / beam.absorption_depth)
-            travelled[v, u] += d
-            light[v, u] *= exp(-d / beam.absorption_depth)
+            part = -np.exp(-travelled[at] / beam.absorption_depth) * expm1(-d / beam.absorption_depth)
+            travelled[at] += d
+            light[at] *= exp(-d / beam.absorption_depth)
         if len(v):
             found.append((_index(grid.cells, axis, place, v, u), part / d, np.column_stack((u, v)).astype(np.int32)))
         if not (light > _DARK).any():
@@ -90,20 +91,18 @@ def hits(beam: Beam, scenario: Scenario, materials: CellTypes) -> bool:
     """Whether a beam meets any conducting cell. Collective."""
     if materials.void is None:
         return True
-    axis, reached = FACES.index(beam.face) // 2, _reached(beam, scenario)
-    window = _window(reached)
+    axis, (window, reached) = FACES.index(beam.face) // 2, _reached(beam, scenario)
     planes = range(materials.grid.cells[axis])
     return any((_conducts(materials, axis, place, window) & reached).any() for place in planes)
 
 
 def _conducts(materials: CellTypes, axis: int, place: int, window: tuple[slice, slice]) -> NDArray[np.bool_]:
-    """Which cells of a window (v, u) of a plane normal to an axis conduct, shape of the face's map. Collective."""
-    grid, held = materials.grid, materials.held
-    found = np.zeros(grid.face_shape(2 * axis), dtype=bool)
+    """Which cells of a window (v, u) of a plane normal to an axis conduct, shape of the window. Collective."""
+    held, (v, u) = materials.held, window
+    shape = v.stop - v.start, u.stop - u.start
     if materials.void is None:
-        found[window] = True
-        return found
-    (first, last), (v, u) = held.own_planes(grid.shape[0]), window
+        return np.ones(shape, dtype=bool)
+    first, last = held.own_planes(materials.grid.shape[0])
     if axis == 2:
         planes, part = slice(place, place + 1), (v, u)
     else:
@@ -111,17 +110,7 @@ def _conducts(materials: CellTypes, axis: int, place: int, window: tuple[slice, 
     own = slice(max(planes.start, first), min(planes.stop, last))
     types = materials.cells[(held.local(own), *part)] if own.start < own.stop else np.zeros((0, 0, 0), np.uint8)
     conducts = [(of_rank & CELL_TYPE) != materials.void for of_rank in held.gathered(types) if of_rank.size]
-    found[window] = np.concatenate(conducts).reshape(found[window].shape) if conducts else False
-    return found
-
-
-def _window(columns: NDArray[np.bool_]) -> tuple[slice, slice]:
-    """The smallest window (v, u) of a face that contains all columns."""
-    found = []
-    for axis in (0, 1):
-        some = np.flatnonzero(columns.any(axis=1 - axis))
-        found.append(slice(int(some[0]), int(some[-1]) + 1) if len(some) else slice(0, 0))
-    return found[0], found[1]
+    return np.concatenate(conducts).reshape(shape) if conducts else np.zeros(shape, dtype=bool)
 
 
 def _surfaces(materials: CellTypes, cells: NDArray[np.int64], face: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
@@ -149,8 +138,8 @@ def _index(
     return np.asarray(place * strides[axis] + u * along[0] + v * along[1], dtype=np.int64)
 
 
-def _reached(beam: Beam, scenario: Scenario) -> NDArray[np.bool_]:
-    """Which cells of its face a beam can reach on its path, shape of the face's map."""
+def _reached(beam: Beam, scenario: Scenario) -> tuple[tuple[slice, slice], NDArray[np.bool_]]:
+    """A window (v, u) of its face, and which cells in it a beam can reach on its path."""
     grid, (first, second) = scenario.grid, face_axes(beam.face)
     equal = grid.axes[first].uniform and grid.axes[second].uniform
     narrowest = float(min(grid.axes[first].widths.min(), grid.axes[second].widths.min()))
@@ -173,10 +162,11 @@ def _reached(beam: Beam, scenario: Scenario) -> NDArray[np.bool_]:
             end += 1
         ends.append((np.clip(start, 0, n), np.clip(end, 0, n)))
     (first_u, end_u), (first_v, end_v) = ends
-    corners = np.zeros((grid.cells[second] + 1, grid.cells[first] + 1), dtype=np.int64)
+    of_v, of_u = slice(int(first_v.min()), int(end_v.max())), slice(int(first_u.min()), int(end_u.max()))
+    corners = np.zeros((of_v.stop - of_v.start + 1, of_u.stop - of_u.start + 1), dtype=np.int64)
     for v, u, sign in ((first_v, first_u, 1), (first_v, end_u, -1), (end_v, first_u, -1), (end_v, end_u, 1)):
-        np.add.at(corners, (v, u), sign)
-    return np.asarray(np.cumsum(np.cumsum(corners, axis=0), axis=1)[:-1, :-1] > 0)
+        np.add.at(corners, (v - of_v.start, u - of_u.start), sign)
+    return (of_v, of_u), np.cumsum(np.cumsum(corners, axis=0), axis=1)[:-1, :-1] > 0
 
 
 def _points_on(beam: Beam, distance: float) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import runs
 
+from heatsim.errors import Interrupted
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
@@ -137,3 +138,40 @@ def test_beams_that_are_off_change_no_bit(tmp_path: Path, method: str) -> None:
     sources = HeatProblem.from_scenario(load(runs.write(tmp_path, text))).sources
     rows = sources.beam_rows(np.linspace(0.02, 0.09, 3), 0.01)
     assert [each.number for each in rows] == [2]
+
+
+@pytest.mark.quick("stabilized")
+@pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
+def test_runs_stopped_in_the_dark_and_in_the_light_have_the_same_bits(tmp_path: Path, method: str) -> None:
+    """Twenty beams in depth: one from 1.5 to 5 s, 18 from 5.5 s, none before and between them."""
+    beam = {"face": "z_max", "power": 50.0, "radius": 2e-3, "absorption_depth": 3e-3}
+    ways = np.random.default_rng(5).uniform(2e-3, 8e-3, (20, 1, 2)).tolist()
+    spans = [[1.5, 5.0], *[[5.5, 9.0]] * 18, [20.0, 30.0]]
+    sources = [{"beam": {**beam, "path": way}, "during": span} for way, span in zip(ways, spans, strict=True)]
+    document = {
+        "domain": {"size": [0.01, 0.01, 0.01], "cells": [10, 10, 10]},
+        "material": {"conductivity": 15.0, "density": 8000.0, "specific_heat": 500.0},
+        "initial": {"temperature": 300.0},
+        "sources": sources,
+        "time": {"end": 8.0, "method": method},
+        "output": {"figures": False, "error": "none", "probe_every": 1.0},
+        "probes": [{"name": "hottest", "statistic": "max"}],
+    }
+    Simulation.from_dict(document, tmp_path / "whole").run()
+    hottest = [row["hottest"] for row in runs.probe_rows(tmp_path / "whole")]
+    assert hottest[1] == 300.0 < hottest[5] < hottest[8]
+    parts, times = Simulation.from_dict(document, tmp_path / "parts"), list[float]()
+    for number in range(1, 100):
+        with pytest.MonkeyPatch.context() as patch:
+            if method == "euler":
+                runs.after_step(patch, 25 * number, runs.interrupt)
+            else:
+                runs.after_advance(patch, 6, runs.interrupt)
+            try:
+                parts.run()
+                break
+            except Interrupted:
+                times.append(parts.state.time)
+        parts = Simulation.resume(tmp_path / "parts")
+    assert {sum(start < time < stop for start, stop in spans) for time in times} == {0, 1, 18}
+    assert runs.results(tmp_path / "parts") == runs.results(tmp_path / "whole")

@@ -68,12 +68,37 @@ def random_body(seed: int) -> Document:
     }
 
 
+def crowded_body(seed: int, on: int, dark: int) -> Document:
+    """Beams in depth through the same cells, which other sources and a gap heat too; dark ones stand between others."""
+    random, document = np.random.default_rng(100 + seed), random_body(seed)
+    beams = [random_beam(random, 5) for _ in range(on)]
+    for source in beams:
+        source["beam"] |= {"absorption_depth": random.uniform(5e-4, 5e-3), "face": str(random.choice(FACES))}
+    brings_nothing = [random_beam(random, kind) for kind in random.choice([1, 3], dark)]
+    for source in brings_nothing:
+        source["beam"] |= {"absorption_depth": random.uniform(5e-4, 5e-3)}
+    for source in brings_nothing:
+        beams.insert(int(random.integers(0, len(beams) + 1)), source)
+    document["sources"] = [*beams, {"power_density": "1e10*sin(300*x)"}, {"power_density": "1e7*(T - 300)/3"}]
+    document["materials"]["copper"] = {"conductivity": 300.0, "density": 8900.0, "specific_heat": 400.0}
+    half = {"name": "half", "material": "copper", "box": {"min": [-1.0] * 3, "max": [0.005, 1.0, 1.0]}}
+    document["regions"].insert(0, half)
+    law = {"temperatures": [300.0, 400.0], "values": [500.0, 900.0]}
+    document["contacts"] = [{"between": ["steel", "copper"], "conductance": law}]
+    return document
+
+
 @cache
 def case(seed: int, only: int | None = None) -> tuple[HeatProblem, CompositeSteps]:
     """A body with all of its beams or with one, and its steps without their changing numbers."""
     document = random_body(seed)
     if only is not None:
         document["sources"] = document["sources"][only : only + 1]
+    return steps_of(document)
+
+
+def steps_of(document: Document) -> tuple[HeatProblem, CompositeSteps]:
+    """A body, and its steps without their changing numbers."""
     problem = HeatProblem.from_scenario(parse(document, "case.toml"))
     steps = CompositeSteps(
         materials=problem.materials,
@@ -117,6 +142,20 @@ def test_all_kernels_agree_however_many_beams_are_on(seed: int) -> None:
             assert np.abs(sums - known).max() <= bound * np.abs(known).max()
             for part in parts:
                 np.testing.assert_array_equal(part.T, whole.T)
+
+
+@pytest.mark.parametrize(("on", "dark"), [(0, 40), (1, 40), (9, 40), (40, 3)])
+@pytest.mark.parametrize("seed", range(2))
+def test_dark_beams_in_depth_change_no_bit(seed: int, on: int, dark: int) -> None:
+    with_dark, without = (steps_of(crowded_body(seed, on, count)) for count in (dark, 0))
+    shining = with_dark[0].sources.beam_rows(DT * np.arange(STEPS), DT)
+    assert len(shining) == on
+    assert len(np.unique(with_dark[0].materials.heated.numbers)) > on + dark
+    for spec, execute in EXECUTORS[1:]:
+        for precision in ("float32", "float64"):
+            found, alone = (stepped(spec, execute, body, [1, 2, 3], precision).T for body in (with_dark, without))
+            assert np.abs(alone).max() > 1.0
+            assert found.tobytes() == alone.tobytes()
 
 
 @pytest.mark.parametrize("seed", range(4))

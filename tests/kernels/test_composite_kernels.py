@@ -184,7 +184,8 @@ def heated_cells(materials: CellTypes, rng: np.random.Generator, beams: int) -> 
         (types != (-1 if materials.void is None else materials.void)) & (rng.random(len(types)) < 0.4)
     )
     counts = rng.integers(1, 4, len(cells))
-    numbers = rng.integers(0, 3 + beams, counts.sum()).astype(np.int32)
+    chosen = [np.sort(rng.choice(3 + beams, count, replace=False)) for count in counts]
+    numbers = np.concatenate([np.zeros(0, np.int32), *chosen], dtype=np.int32)
     spots = np.stack([rng.integers(0, n, len(numbers)) for n in grid.cells[:2]], axis=1).astype(np.int32)
     capacity = materials.heat_capacity[types[cells]]
     nodes = np.cumsum(rng.uniform(0.1, 1.0, 9))

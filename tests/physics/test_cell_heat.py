@@ -135,7 +135,7 @@ def test_heat_of_one_cell_or_of_a_short_time_is_not_lost(density: str, at_3_s: f
     text = BLOCK.replace("[20, 10, 8]", "[40, 30, 20]")
     heated = problem(f'{text}[[sources]]\npower_density = "{density}"\n[time]\nend = 10.0\n').materials.heated
     amounts = np.array([float(amount.function.at(np.array([3.0]))[0]) for amount in heated.amounts])
-    heat, _ = heated.densities(amounts, None, None)
+    heat, _ = heated.densities(amounts, (), None)
     assert heat.sum() == pytest.approx(at_3_s, rel=1e-6)
 
 
@@ -220,7 +220,7 @@ def test_a_pulse_in_all_cells_is_not_lost(density: str, width: float) -> None:
     derived = problem(f"{BLOCK}{source}")
     heated, (start, end) = derived.materials.heated, (np.zeros(1), 10.0)
     amounts = np.array([float(amount.function.mean(start, end)[0]) for amount in heated.amounts])
-    heat, _ = heated.densities(amounts, None, None)
+    heat, _ = heated.densities(amounts, (), None)
     assert heat.mean() == pytest.approx(1e5 * 1.05 * width * pi**0.5 / end, rel=1e-6)
 
 

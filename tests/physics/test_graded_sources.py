@@ -44,7 +44,7 @@ def density(body: HeatProblem, T: float = 300.0) -> NDArray[np.float64]:
     types = np.zeros(body.grid.shape, np.intp) if materials.uniform else materials.cells & CELL_TYPE
     found = (body.sources.heat(start, 1.0)[0] * materials.heat_capacity)[types]
     amounts = body.sources.amounts(start, 1e-9)[0, :-1] / 1e-9
-    heat, _ = materials.heated.densities(amounts, None, np.full(len(materials.heated), T))
+    heat, _ = materials.heated.densities(amounts, (), np.full(len(materials.heated), T))
     found.reshape(-1)[materials.heated.cells] += heat
     return np.asarray(found)
 

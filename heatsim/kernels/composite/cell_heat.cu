@@ -22,6 +22,23 @@ __device__ __forceinline__ Real density_at(const HeatedCells& heated, int number
     return multiply_add(entry[1], steps - step, entry[0]);
 }
 
+// The first of some entries whose number is at least `number`, or their end; looked for near the first one.
+__device__ __forceinline__ long long entry_from(const int* numbers, long long first, long long end, int number)
+{
+    long long high = first;
+    for (long long stride = 1; high < end && numbers[high] < number; stride *= 2) {
+        first = high + 1;
+        high += stride;
+    }
+    high = high < end ? high : end;
+    while (first < high) {
+        const long long middle = (first + high) / 2;
+        if (numbers[middle] < number) first = middle + 1;
+        else high = middle;
+    }
+    return first;
+}
+
 extern "C" __global__ void __launch_bounds__(BLOCK_X)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const StepData* __restrict__ sweep, const Ledger ledger)
@@ -34,27 +51,32 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     Real conducting, driving;
     const Real warmth = degrees(cell_types, byte_of(cell_types, cell) & ~INTERIOR, T[cell], conducting, driving);
     Real heat = Real(0), crossing = Real(0);
+    const long long end = heated.first[n + 1];
+    long long entry = heated.first[n];
 #pragma unroll 1
-    for (long long entry = heated.first[n]; entry < heated.first[n + 1]; ++entry) {
-        const int number = heated.numbers[entry], beam = number - heated.amounts;
-        const Real weight = heated.weights[entry];
-        if (number >= GAPS) {
-            crossing += weight * (sweep->amounts[heated.amounts] * gap_heat(grid, cell_types, sweep, T, cell, entry, warmth, conducting));
-            continue;
-        }
-        if (beam >= 0) {
-            const int* const at = heated.spots + 2 * entry;
-            Real flux = Real(0);
-#pragma unroll 1
-            for (const BeamSpot* spot = sweep->spots; spot->face != NO_SPOT; ++spot)
-                if (spot->beam == beam) flux = with_spot(*spot, at[0], at[1], flux);
-            heat += weight * (sweep->amounts[heated.amounts] * flux);
-            continue;
-        }
-        Real given = weight * sweep->amounts[number];
+    for (; entry < end && heated.numbers[entry] < heated.amounts; ++entry) {
+        const int number = heated.numbers[entry];
+        Real given = heated.weights[entry] * sweep->amounts[number];
         if (heated.table_of[number] >= 0) given *= density_at(heated, heated.table_of[number], warmth);
         heat += given;
     }
+    // Numbers ascend among the entries of a cell, and among the spots of a step.
+    const BeamSpot* spot = sweep->spots;
+#pragma unroll 1
+    while (entry < end && heated.numbers[entry] < GAPS && spot->face != NO_SPOT) {
+        const int beam = spot->beam;
+        entry = entry_from(heated.numbers, entry, end, heated.amounts + beam);
+        const bool absorbs = entry < end && heated.numbers[entry] == heated.amounts + beam;
+        Real flux = Real(0);
+#pragma unroll 1
+        for (; spot->face != NO_SPOT && spot->beam == beam; ++spot)
+            if (absorbs) flux = with_spot(*spot, heated.spots[2 * entry], heated.spots[2 * entry + 1], flux);
+        if (absorbs) heat += heated.weights[entry] * (sweep->amounts[heated.amounts] * flux);
+    }
+#pragma unroll 1
+    for (entry = entry_from(heated.numbers, entry, end, GAPS); entry < end; ++entry)
+        crossing += heated.weights[entry] * (sweep->amounts[heated.amounts]
+                                             * gap_heat(grid, cell_types, sweep, T, cell, entry, warmth, conducting));
     heated.heat[cell] = heat + crossing;
     if (ledger.cells) ledger.cells[n] += entry_of(sweep, (double)heat);
 }

@@ -59,10 +59,10 @@ PLAN = (
         "resistances",
     ),
     # Class StepRows. Each of its beams: face, −1 if no face absorbs it; the place of its weights along u and how many
-    # each spot has, the same along v; TURNED; FIRST_SPOT. For each number of a beam its place among these, −1 if it is
-    # off. Each step: how many spots each beam has, where their weights start.
+    # each spot has, the same along v; TURNED; FIRST_SPOT; NUMBER. Each step: the places among these of the beams that
+    # are on, ascending, and −1 behind them; how many spots each beam has, where their weights start.
     *("conditions", "conditions_stride", "held", "held_stride", "heat", "heat_stride", "factors", "factors_stride"),
-    *("beams", "beam_count", "beam_places", "beam_spots", "beam_spots_stride"),
+    *("beams", "beams_on", "beams_on_stride", "beam_spots", "beam_spots_stride"),
     *("beam_first", "beam_first_stride", "beam_weights", "beam_weights_stride"),
     # The number of open faces. Each face: whether it is open, types of its cells, their conditions, sums of heat, the
     # conductance, share and gain of its half cells; the face of the ring at which it lies.
@@ -70,10 +70,14 @@ PLAN = (
     # The sums of parts of mixed cells, and behind them those towards void; from a sum to that of beams, 0 without them.
     *("mixed_fractions", "listed_sums", "to_beams"),
     # Cells that sources heat individually (class HeatTables): the first of each row, their places along x, their types.
-    # And whether the cells of a row are neighbours with equal amounts, without beams.
+    # Of each row also whether its cells are neighbours with equal amounts, without beams; whether they have nothing but
+    # beams; and the numbers of entries of its beams, ascending.
     *(
         "heated_rows",
         "heated_alike",
+        "heated_by_beams",
+        "heated_beam_first",
+        "heated_beam_numbers",
         "heated_x",
         "heated_type",
         "heated_first",
@@ -98,8 +102,9 @@ PLAN = (
     *("stretch_first", "stretch_x", "stretch_count", "stretch_odd", "odd_c", "odd_type"),
 )
 FACE_FIELDS = IS_OPEN, TYPES, MAP, SUMS, CONDUCTANCES, SHARES, GAINS, SIDE = tuple(range(8))
-# The last fields of a beam: whether its u and v are v and u of the ring; the place of its first spot among all spots.
-BEAM_FIELDS, TURNED, FIRST_SPOT = 7, 5, 6
+# The last fields of a beam: whether its u and v are v and u of the ring; the place of its first spot among all spots;
+# the number of its entries.
+BEAM_FIELDS, TURNED, FIRST_SPOT, NUMBER = 8, 5, 6, 7
 
 # Numbers of a type's half cell along an axis, and of a place in an enthalpy table.
 HALF, PLACE = 4, 3

@@ -184,8 +184,10 @@ def gather_beams(plan: Any, step: int, T: Any, face: int, place: Any, count: int
     """Add the flux of beams in W/m² at a line of cells of a face; ``place``: (v, u) of the first cell in the ring."""
     flux, (v, u) = behind(T, plan.surfaces + BEAM_AT), place
     weights = behind(reals_at(plan.beam_weights, T), step * plan.beam_weights_stride)
-    for number in range(plan.beam_count):
-        beam = behind(longs_at(plan.beams), BEAM_FIELDS * number)
+    on = behind(longs_at(plan.beams_on), step * plan.beams_on_stride)
+    while on[0] >= 0:
+        number = on[0]
+        on, beam = behind(on, 1), behind(longs_at(plan.beams), BEAM_FIELDS * number)
         if beam[0] != face:
             continue
         first = behind(longs_at(plan.beam_first), step * plan.beam_first_stride + 2 * beam[FIRST_SPOT])

@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.cpu.composite_cells import BEAM_FIELDS, FIRST_SPOT, TURNED, around, moved, row_number, state
+from heatsim.kernels.cpu.composite_cells import (
+    BEAM_FIELDS,
+    FIRST_SPOT,
+    NUMBER,
+    TURNED,
+    around,
+    moved,
+    row_number,
+    state,
+)
 from heatsim.kernels.cpu.lines import compiled, whole_vectors
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, constant, doubles_at, get, ints_at, longs_at, put, reals_at
@@ -30,6 +39,8 @@ def add_cell_heat(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any)
         end_owned = first_owned
     for row in range(rows.size):
         begin, end = np.int64(starts[first_row + row]), np.int64(starts[first_row + row + 1])
+        if ints_at(plan.heated_by_beams)[first_row + row] and not _any_on(plan, step, first_row + row):
+            continue
         if ints_at(plan.heated_alike)[first_row + row]:
             enters = first_owned <= row < end_owned
             for first in range(begin, end, SURFACES):
@@ -47,6 +58,36 @@ def add_cell_heat(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any)
             T[plan.sums + at] += gained
             if first_owned <= row < end_owned:
                 doubles_at(plan.heat_sums)[cell] += factor * np.float64(heat)
+
+
+@compiled
+def _any_on(plan: Any, step: int, row: int) -> bool:
+    """Whether a beam that is on in a step heats a cell of a row."""
+    entry, end = longs_at(plan.heated_beam_first)[row], longs_at(plan.heated_beam_first)[row + 1]
+    numbers, on = ints_at(plan.heated_beam_numbers), behind(longs_at(plan.beams_on), step * plan.beams_on_stride)
+    while entry < end and on[0] >= 0:
+        number = behind(longs_at(plan.beams), BEAM_FIELDS * on[0])[NUMBER]
+        entry = _entry_from(numbers, entry, end, number)
+        if entry < end and numbers[entry] == number:
+            return True
+        on = behind(on, 1)
+    return False
+
+
+@compiled
+def _entry_from(numbers: Any, first: Any, end: Any, number: Any) -> Any:
+    """The first of some entries whose number is at least ``number``, or their end; looked for near the first one."""
+    stride, high = np.int64(1), np.int64(first)
+    while high < end and numbers[high] < number:
+        first, high, stride = high + 1, high + stride, 2 * stride
+    high = high if high < end else end
+    while first < high:
+        middle = (first + high) // 2
+        if numbers[middle] < number:
+            first = middle + 1
+        else:
+            high = middle
+    return first
 
 
 @compiled
@@ -135,17 +176,9 @@ def _heat(plan: Any, step: int, T: Any, cell: int, value: Any) -> Any:
         reals_at(plan.heated_weights, T),
     )
     amounts = behind(reals_at(plan.amounts, T), step * plan.amounts_stride)
-    heat = type(value)(0.0)
-    for entry in range(first[cell], first[cell + 1]):
+    heat, entry, end = type(value)(0.0), first[cell], first[cell + 1]
+    while entry < end and numbers[entry] < plan.amount_count:
         number = np.int64(numbers[entry])
-        if number >= GAPS:
-            continue
-        if number >= plan.amount_count:
-            beam = longs_at(plan.beam_places)[number - plan.amount_count]
-            if beam >= 0:
-                flux = flux_of(plan, step, T, beam, behind(ints_at(plan.heated_spots), 2 * entry))
-                heat += weights[entry] * (amounts[plan.amount_count] * flux)
-            continue
         given, table = weights[entry] * amounts[number], np.int64(ints_at(plan.heated_table_of)[number])
         if table >= 0:
             degrees = value
@@ -153,6 +186,15 @@ def _heat(plan: Any, step: int, T: Any, cell: int, value: Any) -> Any:
                 degrees, _ = state(plan, T, np.int64(bytes_at(plan.heated_type)[cell]), value)
             given *= _density(plan, T, table, degrees)
         heat += given
+        entry += 1
+    on = behind(longs_at(plan.beams_on), step * plan.beams_on_stride)
+    while entry < end and on[0] >= 0:
+        number = behind(longs_at(plan.beams), BEAM_FIELDS * on[0])[NUMBER]
+        entry = _entry_from(numbers, entry, end, number)
+        if entry < end and numbers[entry] == number:
+            flux = flux_of(plan, step, T, on[0], behind(ints_at(plan.heated_spots), 2 * entry))
+            heat += weights[entry] * (amounts[plan.amount_count] * flux)
+        on = behind(on, 1)
     return heat
 
 
@@ -202,9 +244,11 @@ def light(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, first: 
             continue
         side, flux = np.int64(ints_at(plan.surface_side)[first + j]), zero
         spot = np.int64(ints_at(plan.surface_u)[first + j]), np.int64(ints_at(plan.surface_v)[first + j])
-        for number in range(plan.beam_count):
-            if behind(longs_at(plan.beams), BEAM_FIELDS * number)[0] == side:
-                flux += flux_of(plan, step, T, number, spot)
+        on = behind(longs_at(plan.beams_on), step * plan.beams_on_stride)
+        while on[0] >= 0:
+            if behind(longs_at(plan.beams), BEAM_FIELDS * on[0])[0] == side:
+                flux += flux_of(plan, step, T, on[0], spot)
+            on = behind(on, 1)
         surface[BEAM_AT + j] = reals_at(plan.surface_weight, T)[first + j] * flux
         gain = reals_at(plan.surface_gain, T)[first + j]
         surface[LIGHT_AT + j] = reals_at(plan.surface_fraction, T)[first + j] * (gain * flux)
@@ -215,10 +259,8 @@ def _heat_across(plan: Any, step: int, T: Any, cell: int, places: Any) -> Any:
     """The heat in K that a heated cell gets through gaps; ``places``: of it and its neighbours, see ``around``."""
     below, south, here, north, above = places
     first, numbers, heat = longs_at(plan.heated_first), ints_at(plan.heated_numbers), type(T[here])(0.0)
-    for entry in range(first[cell], first[cell + 1]):
+    for entry in range(_entry_from(numbers, first[cell], first[cell + 1], GAPS), first[cell + 1]):
         law = np.int64(numbers[entry]) - GAPS
-        if law < 0:
-            continue
         spot = behind(ints_at(plan.heated_spots), 2 * entry)
         side, link = np.int64(spot[0]), behind(reals_at(plan.heated_across, T), 3 * np.int64(spot[1]))
         other = here - 1 if side == 0 else here + 1

@@ -18,6 +18,7 @@ from heatsim.kernels.cpu.composite_cells import (
     GAINS,
     IS_OPEN,
     MAP,
+    NUMBER,
     PLAN,
     SHARES,
     SIDE,
@@ -88,7 +89,7 @@ def make_plan(
     if numbers is None or numbers.layout is not layout:
         numbers = _numbers[call.tables] = _numbers_of(layout, call, shape, axes)
     values: dict[str, Any] = chosen.plan(axes.shape(shape), axes.wraps(call.periodic, shape), call.steps.count)
-    values |= _changing(call.steps, axes, call.body.beams)
+    values |= _changing(call.steps, axes, len(call.body.heated.table_of))
     values |= {
         "scheme": SCHEMES.index(call.scheme),
         "sums": sums,
@@ -136,7 +137,7 @@ def _numbers_of(layout: CompositeLayout, call: CompositeCall, shape: Shape, axes
         "lit": bool(body.lit.size),
         **layout.arrays,
         **_dense_coefficients(layout, c),
-        **_heated(body, axes.shape(shape)),
+        **_heated_of(layout, body, axes.shape(shape)),
         **(graded_fields(layout, body, links, shape, axes) if graded(body.planes) else {}),
     }
     plan = KernelPlan(PLAN, values)
@@ -165,6 +166,16 @@ def _face_fields(
     return faces, kept
 
 
+def _heated_of(layout: CompositeLayout, body: HostBody, ring: Shape) -> dict[str, Any]:
+    """The same as :func:`_heated`; made once for a layout."""
+    if layout not in _made_heated:
+        _made_heated[layout] = _heated(body, ring)
+    return _made_heated[layout]
+
+
+_made_heated: WeakKeyDictionary[CompositeLayout, dict[str, Any]] = WeakKeyDictionary()
+
+
 def _heated(body: HostBody, ring: Shape) -> dict[str, Any]:
     """The cells that sources heat individually, by rows of the ring."""
     heated, (nz, ny, nx) = body.heated, ring
@@ -173,10 +184,17 @@ def _heated(body: HostBody, ring: Shape) -> dict[str, Any]:
     counts = np.bincount(heated.cells // nx, minlength=nz * ny)
     rows, alike = np.concatenate(([0], np.cumsum(counts))).astype(np.int32), _alike(heated, counts, nx)
     types = body.cells.reshape(-1)[heated.cells] & CELL_TYPE if body.cells.size else np.zeros(len(heated), np.uint8)
+    beams = (heated.numbers >= len(heated.table_of)) & (heated.numbers < GAPS)
+    row_of = np.repeat(heated.cells // nx, np.diff(heated.first))
+    others = np.bincount(row_of[~beams], minlength=nz * ny)
+    pairs = np.unique(row_of[beams] * GAPS + heated.numbers[beams])
     return {
         **{f"heated_{name}": value for name, value in vars(heated).items() if name != "cells"},
         "heated_rows": rows,
         "heated_alike": alike,
+        "heated_by_beams": (others == 0).astype(np.int32),
+        "heated_beam_first": np.searchsorted(pairs, np.arange(nz * ny + 1) * GAPS),
+        "heated_beam_numbers": (pairs % GAPS).astype(np.int32),
         "heated_x": (heated.cells % nx).astype(np.int32),
         "heated_type": np.ascontiguousarray(types),
         "heated_weights": _by_entries(heated, rows, alike),
@@ -269,49 +287,47 @@ def _dense_coefficients(layout: CompositeLayout, c: NDArray[Any]) -> dict[str, A
     return {"dense_c": dense, "dense_stride": stride}
 
 
-def _changing(steps: StepRows, axes: RingAxes, count: int) -> dict[str, Any]:
-    """What changes from step to step, with strides."""
-    beams, places, spots, first, weights = _beams_of(steps, axes, count)
+def _changing(steps: StepRows, axes: RingAxes, amounts: int) -> dict[str, Any]:
+    """What changes from step to step, with strides; ``amounts``: how many factors of entries there are."""
+    beams, on, spots, first, weights = _beams_of(steps, axes, amounts)
     changing = {
         "conditions": steps.conditions,
         "held": steps.held,
         "heat": steps.heat,
         "factors": steps.factors,
         "amounts": steps.amounts,
+        "beams_on": on,
         "beam_spots": spots,
         "beam_first": first,
         "beam_weights": weights,
     }
     strides = {f"{name}_stride": array[0].size if len(array) > 1 else 0 for name, array in changing.items()}
-    return changing | strides | {"beams": beams, "beam_count": len(beams), "beam_places": places}
+    return changing | strides | {"beams": beams}
 
 
-def _beams_of(steps: StepRows, axes: RingAxes, count: int) -> tuple[NDArray[Any], ...]:
+def _beams_of(steps: StepRows, axes: RingAxes, amounts: int) -> tuple[NDArray[Any], ...]:
     """The same as :func:`_beams`; made once for the rows that these are a slice of."""
     whole, some = (steps, slice(None)) if steps.part_of is None else steps.part_of
     made = _made_beams.setdefault(whole, {})
     if axes not in made:
-        made[axes] = _beams(whole.beams, whole.factors.dtype, axes, count)
-    fields, places, *tables = made[axes]
-    return fields, places, *(table[some] if len(table) > 1 else table for table in tables)
+        made[axes] = _beams(whole.beams, whole.factors.dtype, axes, amounts)
+    fields, *tables = made[axes]
+    return fields, *(table[some] if len(table) > 1 else table for table in tables)
 
 
 _made_beams: WeakKeyDictionary[StepRows, dict[RingAxes, tuple[NDArray[Any], ...]]] = WeakKeyDictionary()
 
 
-def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any], axes: RingAxes, count: int) -> tuple[NDArray[Any], ...]:
-    """BEAM_FIELDS, and the place of each of ``count`` beams among them, −1 for those that are off.
-
-    And of the steps the numbers of spots, their first cells, and all weights side by side.
-    """
+def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any], axes: RingAxes, amounts: int) -> tuple[NDArray[Any], ...]:
+    """BEAM_FIELDS; of the steps the beams that are on, the numbers of spots, their first cells, and all weights."""
     fields, end, slots = np.zeros((len(beams), BEAM_FIELDS), np.int64), 0, 0
-    places = np.full(count, -1)
     if not beams:
-        return fields, places, np.zeros((1, 0), np.int64), np.zeros((1, 0, 2), np.int64), np.zeros((1, 0), dtype)
+        none = np.full((1, 1), -1), np.zeros((1, 0), np.int64), np.zeros((1, 0, 2), np.int64)
+        return fields, *none, np.zeros((1, 0), dtype)
     rows, first = max(len(beam.first) for beam in beams), []
     for place, beam in enumerate(beams):
-        places[beam.number] = place
         fields[place, 0], fields[place, FIRST_SPOT] = beam.face if beam.at_face else -1, slots
+        fields[place, NUMBER] = amounts + beam.number
         for axis, weights in enumerate(beam.weights):
             fields[place, 1 + axis * 2 : 3 + axis * 2] = end, weights.shape[2]
             end += weights[0].size
@@ -321,12 +337,14 @@ def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any], axes: RingAxes, coun
         slots += beam.first.shape[1]
         first.append(np.broadcast_to(beam.first[..., ::-1] if turned else beam.first, (rows, *beam.first.shape[1:])))
     spots = np.stack([np.broadcast_to(beam.spots, rows) for beam in beams], axis=1)
+    on = np.sort(np.where(spots > 0, np.arange(len(beams)), len(beams)), axis=1)
+    on = np.append(np.where(on < len(beams), on, -1), np.full((rows, 1), -1), axis=1)
     all_weights = [
         np.broadcast_to(part.reshape(len(part), -1), (rows, part[0].size)) for beam in beams for part in beam.weights
     ]
     return (
         fields,
-        places,
+        on,
         spots.astype(np.int64, order="C"),
         np.concatenate(first, axis=1, dtype=np.int64),
         np.ascontiguousarray(np.hstack(all_weights)),

@@ -12,7 +12,7 @@ so kernels look up and add. Tables have equal steps of temperature and are linea
 use the table, not the expression.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -103,7 +103,7 @@ class HeatedCells:
         cells: by their index in the flattened grid, ascending, shape (n,). Void is not among them.
         first: the first entry of each cell, and the number of entries; shape (n + 1,).
         numbers: for each entry the number of its amount, or (number of amounts) + (number of its beam), or GAPS + (the
-            row of its gap law among the conditions); shape (entries,).
+            row of its gap law among the conditions); shape (entries,). Those of beams ascend in a cell, behind amounts.
         weights: see the docstring of this module, shape (entries,).
         spots: for each entry of a beam the cell (u, v) of the face that the light enters; for each entry of a gap its
             side of the cell (0 to 5) and its link; shape (entries, 2), or (0, 2) if there are neither.
@@ -161,6 +161,19 @@ class HeatedCells:
         """The cells that an amount heats, ascending."""
         return np.asarray(self.cells[self.owners[self.numbers == amount]])
 
+    def entries_of_beam(self, beam: int) -> NDArray[np.intp]:
+        """The entries that are light of a beam, ascending."""
+        order, ends = self._by_number
+        number = len(self.amounts) + beam
+        return order[ends[number] : ends[number + 1]] if number + 1 < len(ends) else order[:0]
+
+    @cached_property
+    def _by_number(self) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        """The entries of sources by their numbers, and where each number begins."""
+        some = np.flatnonzero(self.numbers < GAPS)
+        counts = np.bincount(self.numbers[some])
+        return some[np.argsort(self.numbers[some], kind="stable")], np.concatenate(([0], np.cumsum(counts)))
+
     def per_kelvin(self) -> Array:
         """Temperature change in K of each entry's cell for one unit of amount · time; shape (entries,)."""
         return self.weights / self.heat_capacity[self.owners]
@@ -174,18 +187,17 @@ class HeatedCells:
         found = np.bincount(self.numbers[some], weights, count) * self.volume
         return np.asarray(found * np.array(fixed))
 
-    def densities(self, amounts: Array, light: Any, T: Any, xp: Any = np) -> tuple[Any, Any]:
+    def densities(self, amounts: Array, light: Sequence[tuple[Any, Any]], T: Any, xp: Any = np) -> tuple[Any, Any]:
         """Heat in W/m³ of each cell and its slope in W/(m³ K), shape (n,); arrays of the library ``xp``.
 
         Args:
             amounts: the amounts at one moment, shape (amounts,).
-            light: the flux in W/m² of its beam at the spot of each entry, 0 for others; shape (entries,). None if no
-                beam shines.
+            light: of each beam that shines the places of the cells that absorb it, and the heat in W/m³ there.
             T: temperatures of the cells in K; not read if no density depends on T.
             xp: NumPy, or CuPy.
         """
         heat, slope = xp.zeros(len(self)), xp.zeros(len(self))
-        known = xp.asarray(np.append(amounts, 0.0))
+        known = xp.asarray(amounts)
         for group in self._groups(xp):
             factor = group.weights * known[group.amounts]
             if group.table is not None:
@@ -193,13 +205,16 @@ class HeatedCells:
                 heat[group.cells] += factor * value
                 slope[group.cells] += factor * rate
                 continue
-            if light is not None:
-                factor += group.weights * light[group.entries]
             heat[group.cells] += factor
+        for cells, density in light:
+            heat[cells] += density
         return heat, slope
 
     def _groups(self, xp: Any) -> "list[_EntryGroup]":
-        """All entries in groups, with arrays of a library; made once for each. A cell is in a group at most once."""
+        """All entries with amounts, in groups with arrays of a library; made once for each.
+
+        A cell is in a group at most once.
+        """
         kept = self.__dict__.setdefault("_kept_groups", {})
         if xp not in kept:
             kept[xp] = list(self._found_groups(xp))
@@ -207,18 +222,17 @@ class HeatedCells:
         return found
 
     def _found_groups(self, xp: Any) -> "Iterator[_EntryGroup]":
-        counts = np.diff(self.first)
-        tables = np.array([*(amount.table for amount in self.amounts), -1], dtype=np.int64)
+        counts = np.bincount(self.owners[self.numbers < len(self.amounts)], minlength=len(self))
+        tables = np.array([amount.table for amount in self.amounts], dtype=np.int64)
         for place in range(int(counts.max(initial=0))):  # a cell's first entry, its second one, ...
             cells = np.flatnonzero(counts > place)
             entries = self.first[cells] + place
-            amounts = np.minimum(self.numbers[entries], len(self.amounts))
+            amounts = self.numbers[entries]
             for table in np.unique(tables[amounts]):
                 some = tables[amounts] == table
                 chosen = entries[some]
                 yield _EntryGroup(
                     cells=slice(None) if len(chosen) == len(self) else xp.asarray(cells[some]),
-                    entries=xp.asarray(chosen),
                     amounts=xp.asarray(amounts[some]),
                     weights=xp.asarray(self.weights[chosen]),
                     table=None if table < 0 else self.tables[table].on(xp),
@@ -231,14 +245,12 @@ class _EntryGroup:
 
     Attributes:
         cells: the places of their cells among the heated cells.
-        entries: their places among all entries.
         weights: as in :class:`HeatedCells`.
-        amounts: the index of each entry's amount; ``len(amounts)`` for light of a beam.
+        amounts: the index of each entry's amount.
         table: their table; None if the heat does not depend on the temperature.
     """
 
     cells: Any
-    entries: Any
     amounts: Any
     weights: Any
     table: DensityTable | None

@@ -23,14 +23,14 @@ class CellExchange(ExchangingCells):
         heated: the cells.
         cell_types: their types, on the device; one number if all are equal.
         amounts: at this moment, shape (amounts,).
-        light: the flux in W/m² of beams at the entries, as in :meth:`HeatedCells.densities`, on the device.
+        light: the heat of beams, as in :meth:`HeatedCells.densities`, on the device.
         reference: the temperature in K that deviations are counted from.
     """
 
     heated: HeatedCells
     cell_types: Any
     amounts: Array
-    light: Any
+    light: Sequence[tuple[Any, Any]]
     reference: float
 
     @classmethod
@@ -107,12 +107,12 @@ class CellExchange(ExchangingCells):
         return heat * volumes, -slope * volumes
 
 
-def _light(xp: Any, heated: HeatedCells, beams: Sequence[BeamRows]) -> Any:
-    """The flux of beams at the spots of their entries; None if none of them shines."""
-    if not heated.has_beams or not beams:
-        return None
-    found = np.zeros(len(heated.numbers))
+def _light(xp: Any, heated: HeatedCells, beams: Sequence[BeamRows]) -> list[tuple[Any, Any]]:
+    """Of each beam that shines the places of the cells that absorb it, and the heat in W/m³ there."""
+    found = []
     for rows in beams:
-        some = np.flatnonzero(heated.numbers == len(heated.amounts) + rows.number)
-        found[some] = rows.fluxes(0, heated.spots[some])
-    return xp.asarray(found)
+        some = heated.entries_of_beam(rows.number)
+        if len(some):
+            heat = heated.weights[some] * rows.fluxes(0, heated.spots[some])
+            found.append((xp.asarray(heated.owners[some]), xp.asarray(heat)))
+    return found

@@ -188,8 +188,8 @@ class Sources:
         """Power in W that the body takes of a beam in the first step of its rows. Collective."""
         heated, grid = self.heated, self.materials.grid
         power = 0.0
-        if heated.has_beams:
-            some = heated.numbers == len(heated.amounts) + rows.number
+        some = heated.entries_of_beam(rows.number)
+        if len(some):
             weights = heated.weights[some] * heated.volume_factors[heated.owners[some]]
             power = float(weights @ rows.fluxes(0, heated.spots[some])) * heated.volume
         if rows.at_face:

@@ -10,6 +10,8 @@ from heatsim.temperature_units import TemperatureUnit
 
 AT_MOST, AT_LEAST = LIMITS = ("at_most", "at_least")
 SIGNS = {AT_MOST: "≤", AT_LEAST: "≥"}
+# The units of extents and of times above or below a threshold, which begin at 0 in most runs.
+FROM_ZERO = ("m", "s")
 
 _Floats = NDArray[np.float64]
 
@@ -45,9 +47,10 @@ class LimitVerdict:
         unit: of the values, such as "K" or "m".
         key: "at_most" or "at_least".
         limit: the limit.
-        value: the value nearest to the limit, or farthest beyond it.
+        value: the value nearest to the limit, or farthest beyond it; the largest, if that alone has to reach the limit.
         time: when it is reached, in s.
-        passed_at: the time in s at which the limit is first passed, interpolated between rows; None if it is kept.
+        passed_at: the time in s at which the limit is first passed, interpolated between rows; None if it is kept, or
+            if the largest value does not reach it.
     """
 
     probe: str
@@ -61,7 +64,7 @@ class LimitVerdict:
     @property
     def kept(self) -> bool:
         """Whether the limit is kept."""
-        return self.passed_at is None
+        return not self.margin < 0.0
 
     @property
     def margin(self) -> float:
@@ -86,6 +89,9 @@ def judge(
 ) -> list[LimitVerdict]:
     """A verdict for each limit of each probe; none for a probe without a finite value.
 
+    All rows must keep a limit. But an extent, or a time above or below a threshold, is 0 at first, and an extent often
+    at the end: its largest value must reach `at_least`.
+
     Args:
         limits: by the names of probes.
         curves: the columns of each probe by name and unit, shape (rows,); the points of a line are several.
@@ -107,8 +113,9 @@ def _of_limit(
     for (_, unit), values in columns.items():
         beyond = sign * (values - limit)
         if np.isfinite(beyond).any():
-            row = int(np.nanargmax(beyond))
-            passed = first_time(times, beyond)
+            once = key == AT_LEAST and unit in FROM_ZERO
+            row = int(np.nanargmin(beyond) if once else np.nanargmax(beyond))
+            passed = None if once else first_time(times, beyond)
             found.append(LimitVerdict(probe, unit, key, limit, float(values[row]), float(times[row]), passed))
     if found:
         passed_at = min((each.passed_at for each in found if each.passed_at is not None), default=None)

@@ -43,6 +43,19 @@ def test_the_first_time_beyond_a_limit_is_that_of_the_straight_lines(rows: list[
         assert found.passed_at <= fine[beyond.argmax()] <= found.passed_at + 2.0 / 997
 
 
+@pytest.mark.parametrize(("unit", "least", "kept"), [("m", 0.003, True), ("m", 0.0041, False), ("s", 0.004, True)])
+def test_an_extent_has_to_reach_its_least_value_once(unit: str, least: float, kept: bool) -> None:
+    """It is 0 before the pool melts and after it has frozen."""
+    pool = {"pool": {("pool", unit): np.array([0.0, 0.001, 0.004, 0.0])}}
+    (found,) = judge({"pool": Limits(at_least=least)}, pool, TIMES)
+    assert (found.kept, found.value, found.time, found.passed_at) == (kept, 0.004, 3.0, None)
+    (most,) = judge({"pool": Limits(at_most=0.001)}, pool, TIMES)
+    assert (most.kept, most.value, most.passed_at) == (False, 0.004, 1.0)
+    table = limit_table([found], {"time": 4.0}, CELSIUS)
+    assert table is not None
+    assert ("not reached" in table.rows[0]) == (not kept)
+
+
 def test_a_line_is_judged_at_its_worst_point_and_passes_with_its_first() -> None:
     late, early = np.array([1.0, 1.0, 1.0, 9.0]), np.array([1.0, 5.0, np.nan, 1.0])
     curves = {"line": {("line[0]", "K"): late, ("line[1]", "K"): early}, "none": {("none", "s"): np.full(4, np.nan)}}

@@ -138,7 +138,9 @@ def evaluate(
 
     def values_of(point: Point) -> Values:
         path = run_of(folder, definition, point)
-        return {} if path is None else {**read_values(path), **response_values(read_probes(path), responses)}
+        if path is None:
+            return {}
+        return {**read_values(path, path != given_path), **response_values(read_probes(path), responses)}
 
     given_path = run_of(folder, definition, factors.given)
     assert given_path is not None, "the given run is done"

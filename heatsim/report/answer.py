@@ -15,6 +15,7 @@ from heatsim.report.numbers import with_error
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 _MOST_HEATS = 5
+_NEVER = "not reached"  # a limit that the largest value has to reach
 _SMALL = 1e-4  # of the largest heat
 
 
@@ -40,7 +41,9 @@ def limit_table(
         shown = readable_unit(verdict.unit, [verdict.limit, verdict.value])
         value = _text(verdict.value, verdict.unit, shown, unit, error)
         state = (PASS if verdict.kept else FAIL) + ("?" if within else "")
-        first = "" if verdict.passed_at is None or end == 0.0 else moment(verdict.passed_at, end, start)
+        first = "" if verdict.kept or end == 0.0 else _NEVER
+        if first and verdict.passed_at is not None:
+            first = moment(verdict.passed_at, end, start)
         rows.append((verdict.probe, state, value, limit_text(verdict, unit), _beyond(verdict, shown, unit), first))
     headers = ("limits", "", "value", "limit", "by", "first passed at")
     columns = [0, *range(1, 5), *([5] if any(row[5] for row in rows) else [])]

@@ -10,7 +10,7 @@ from heatsim.report.number_tables import NumberTable
 from heatsim.report.numbers import in_unit, symbol_of, width, with_error
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import converge_command
-from heatsim.storage.run_tables import header
+from heatsim.storage.run_tables import METRE, header
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 _UNKNOWN = "not known"
@@ -84,7 +84,8 @@ def _found_cells(refinement: Mapping[str, Any], unit: TemperatureUnit) -> str:
 
 def error_of(summary: Mapping[str, Any], name: str, time: float, unit: str = KELVIN.name) -> float | None:
     """The error in space of an extreme value at a time, in SI units; None if it is not known."""
-    names = [name] if time == (summary.get("time") or 0.0) else [f"{name}, highest", f"{name}, lowest"]
+    at_end, extremes = time == (summary.get("time") or 0.0), [f"{name}, highest", f"{name}, lowest"]
+    names = [name, *extremes] if unit == METRE else [name] if at_end else extremes
     found = [each for each in errors_in_space(summary) if each["name"] in names and each["unit"] == unit]
     return max((float(each["error"]) for each in found), default=None)
 

@@ -13,7 +13,7 @@ from heatsim.render.curves.energy_balance import EnergyBalance, SteadyFlows
 from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_settings import RunSettings
-from heatsim.storage.run_tables import JOULE, WATT, RunTable, header
+from heatsim.storage.run_tables import JOULE, METRE, WATT, RunTable, header
 from heatsim.storage.tables import CONTACT, REGION, SURFACE
 from heatsim.temperature_units import KELVIN
 
@@ -58,7 +58,7 @@ def probe_table(
     labels: dict[str, str] = {}
     around: dict[str, float] = {}
     others: dict[str, str] = {}  # of other quantities
-    lengths = np.concatenate([np.zeros(1), *probes.in_unit("m").values()])
+    lengths = np.concatenate([np.zeros(1), *probes.in_unit(METRE).values()])
     for (column, its_unit), values in probes.columns.items():
         line, error = settings.line_of(column), (errors or {}).get(column)
         if its_unit == KELVIN.name:
@@ -68,7 +68,7 @@ def probe_table(
             labels[line or column] = column if line is None else f"{line} ({counted(settings.lines[line][1], 'point')})"
         else:
             # Lengths can be compared; durations of a pulse and of a year have little in common.
-            shown = readable_unit(its_unit, lengths if its_unit == "m" else values)
+            shown = readable_unit(its_unit, lengths if its_unit == METRE else values)
             curves_of[column], others[column] = [values / shown.size], header(column, shown.symbol)
             if error is not None:
                 around[column] = error / shown.size

@@ -18,7 +18,7 @@ from heatsim.storage.tables import GROSS, PARTS
 from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS
 
 Values = NDArray[np.float64]
-TIME, JOULE, WATT, PERCENT, SECOND = "time", "J", "W", "%", "s"
+TIME, JOULE, WATT, PERCENT, SECOND, METRE = "time", "J", "W", "%", "s", "m"
 _LARGEST = 1e100
 
 

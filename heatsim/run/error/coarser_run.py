@@ -162,7 +162,7 @@ def _compare(run: FinishedRun, summary: Mapping[str, Any], stop: Stop) -> dict[s
     tuned = summary["backend"] == "cuda" and summary["method"] in ("euler", "stabilized")
     plan = plan_on(scenario, cells, summary["kernel"] if tuned else scenario.solver.kernel)
     try:
-        coarse = run_in_memory(plan, _Limit(stop, started + _LATE * budget))
+        coarse = run_in_memory(plan, _Limit(stop, started + _LATE * budget), ends=True)
     except Interrupted:
         raise Interrupted("") if stop.requested else InputError(too_long(cells)) from None
     of_files = values_of(summary, probes, read_energy(run.folder), read_nodes(run.folder))
@@ -179,13 +179,14 @@ class RunValues:
     probes: RunTable | None
 
 
-def run_in_memory(plan: Plan, stop: Stop, watchers: Sequence[Observer] = ()) -> RunValues:
+def run_in_memory(plan: Plan, stop: Stop, watchers: Sequence[Observer] = (), *, ends: bool = False) -> RunValues:
     """Do a run that writes nothing.
 
     Args:
         plan: of the run.
         stop: interrupts it.
         watchers: additional observers.
+        ends: with the extremes at its start and end.
 
     Raises:
         Interrupted: a stop was requested.
@@ -196,7 +197,7 @@ def run_in_memory(plan: Plan, stop: Stop, watchers: Sequence[Observer] = ()) -> 
     execution.run(False, [*tables, *watchers], stop)
     kept = {table.file: RunTable.of(table.columns(state), np.array(table.kept)) for table in tables}
     probes, energy, nodes = (kept.get(file) for file in (run_folder.PROBES, run_folder.ENERGY, run_folder.NODES))
-    of_tables = values_of(summarise(plan, state, execution.timing, None), probes, energy, nodes)
+    of_tables = values_of(summarise(plan, state, execution.timing, None), probes, energy, nodes, ends)
     return RunValues({**means_of_regions(state), **of_tables}, probes)
 
 

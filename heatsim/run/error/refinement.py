@@ -189,7 +189,7 @@ def _try(scenario: Scenario, stop: Stop) -> _Tried:
     planes, same = PlaneErrors(list(_places(scenario))), plan.problem.scenario
     fine = run_in_memory(plan, stop, [planes])
     cells = GridChoice.of(same).coarser()[0]
-    coarse = run_in_memory(plan_on(same, cells, same.solver.kernel), stop)
+    coarse = run_in_memory(plan_on(same, cells, same.solver.kernel), stop, ends=True)
     found = compare(same, fine, coarse, cells)
     if found["largest"] is None:
         raise InputError(f"{scenario.path}: domain.accuracy: the body has no temperature whose error could be stated")

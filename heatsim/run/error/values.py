@@ -10,7 +10,7 @@ from heatsim.observers.state import RunState
 from heatsim.physics.geometry.regions import region_number
 from heatsim.solver.field.cell_parts import CellParts, conducting_regions, own_cells
 from heatsim.solver.field.field_statistics import FieldStatistics
-from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_nodes, read_probes
+from heatsim.storage.run_tables import METRE, WATT, RunTable, read_energy, read_nodes, read_probes
 from heatsim.storage.summary_file import read_summary
 from heatsim.temperature_units import KELVIN
 
@@ -25,20 +25,28 @@ EXTREME_CELLS = (*list(_AT_END)[:2], *_EVER)
 OF_BODY = (*_AT_END, *_EVER)
 
 
-def read_values(folder: Path) -> Values:
-    """The values of the finished run in a folder.
+def read_values(folder: Path, ends: bool = False) -> Values:
+    """The values of the finished run in a folder; ``ends`` as for :func:`values_of`.
 
     Raises:
         StorageError: a file cannot be read.
     """
-    return values_of(read_summary(folder), read_probes(folder), read_energy(folder), read_nodes(folder))
+    return values_of(read_summary(folder), read_probes(folder), read_energy(folder), read_nodes(folder), ends)
 
 
 def values_of(
-    summary: Mapping[str, Any], probes: RunTable | None, energy: RunTable | None, nodes: RunTable | None
+    summary: Mapping[str, Any],
+    probes: RunTable | None,
+    energy: RunTable | None,
+    nodes: RunTable | None,
+    ends: bool = False,
 ) -> Values:
-    """The values of a run that has ended, from the content of its summary.json and of its tables."""
-    return dict([*_of_probes(probes), *_of_nodes(nodes), *_of_body(summary), *_flows(energy)])
+    """The values of a run that has ended, from the content of its summary.json and of its tables.
+
+    Extremes in time are values if they lie between start and end. With ``ends`` all of them are: another run may have
+    them in between.
+    """
+    return dict([*_of_probes(probes, ends), *_of_nodes(nodes), *_of_body(summary, ends), *_flows(energy)])
 
 
 def _of_nodes(nodes: RunTable | None) -> Iterator[tuple[tuple[str, str], float]]:
@@ -47,23 +55,29 @@ def _of_nodes(nodes: RunTable | None) -> Iterator[tuple[tuple[str, str], float]]
         yield (f"node {name}", KELVIN.name), float(values[-1])
 
 
-def _of_probes(probes: RunTable | None) -> Iterator[tuple[tuple[str, str], float]]:
-    """The value of each probe at the end; its maximum and minimum in time if they lie between start and end."""
+def _of_probes(probes: RunTable | None, ends: bool) -> Iterator[tuple[tuple[str, str], float]]:
+    """The value of each probe at the end; its maximum and minimum in time if they lie between start and end.
+
+    Of an extent over time the maximum alone, wherever it lies: at the start and at the end it is mostly 0.
+    """
     for (name, unit), values in ({} if probes is None else probes.columns).items():
-        yield (name, unit), float(values[-1])
-        for what, row in (("highest", int(values.argmax())), ("lowest", int(values.argmin()))):
-            if 0 < row < len(values) - 1:
-                yield (f"{name}, {what}", unit), float(values[row])
+        extent = unit == METRE and len(values) > 1
+        if not extent:
+            yield (name, unit), float(values[-1])
+        if ends or extent or values.max() > max(values[0], values[-1]):
+            yield (f"{name}, highest", unit), float(values.max())
+        if ends or values.min() < min(values[0], values[-1]):
+            yield (f"{name}, lowest", unit), float(values.min())
 
 
-def _of_body(summary: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], float]]:
-    ends = summary.get("temperature") or {}
+def _of_body(summary: Mapping[str, Any], ends: bool) -> Iterator[tuple[tuple[str, str], float]]:
+    last = summary.get("temperature") or {}
     for name, key in _AT_END.items():
-        if ends.get(key) is not None:
-            yield (name, KELVIN.name), float(ends[key])
+        if last.get(key) is not None:
+            yield (name, KELVIN.name), float(last[key])
     for name, key in _EVER.items():
         found = summary.get(key)
-        if found and 0.0 < found["time"] < (summary.get("time") or 0.0):
+        if found and (ends or 0.0 < found["time"] < (summary.get("time") or 0.0)):
             yield (name, KELVIN.name), float(found["temperature"])
 
 

@@ -148,6 +148,58 @@ def test_resume_keeps_the_values(method: str, tmp_path: Path, monkeypatch: pytes
     assert without_names(runs.results(tmp_path / "again")) == without_names(runs.results(tmp_path / "whole"))
 
 
+@pytest.mark.quick("euler", "stabilized")
+@pytest.mark.parametrize("method", METHODS)
+def test_a_value_that_stays_changes_no_bit(method: str) -> None:
+    fields = []
+    for kept in (True, False):
+        tables = document(method)
+        if not kept:
+            del tables["changes"]
+        simulation = Simulation.from_dict(tables, in_memory=True)
+        simulation.run()
+        fields.append(simulation.temperature)
+    np.testing.assert_array_equal(*fields)
+
+
+@pytest.mark.parametrize(("seed", "method"), [(0, "stabilized"), (1, "implicit")])
+def test_values_that_change_within_steps_are_followed(seed: int, method: str, tmp_path: Path) -> None:
+    """A body that melts, one that does not, each with a node of air, against tables that are known before."""
+    random = np.random.default_rng(seed)
+    tables = document(method, solver={"precision": "float64"}, output={"probe_every": 0.5})
+    tables["material"] |= {"latent_heat": 3e3, "solidus": 294.0, "liquidus": 295.0} if seed == 0 else {}
+    tables["nodes"] = [{"name": "air", "heat_capacity": 20.0, "initial_temperature": 290.0}]
+    tables["boundaries"]["y_min"] = {"type": "convection", "coefficient": 80.0, "ambient": {"node": "air"}}
+    tables["changes"]["boundaries.x_max.coefficient"] = {"range": [5, 400], "every": "2 s"}
+    heater, film = tables["sources"][0], tables["boundaries"]["x_max"]
+    changes = {POWER_OF_HEATER: {0.0: 0.0}, "boundaries.x_max.coefficient": {0.0: 200.0}}
+    for time in random.choice(np.arange(1.0, 30.0), 4, replace=False):
+        changes[POWER_OF_HEATER][float(time)] = float(random.uniform(0.0, 100.0))
+    for time in random.choice(np.arange(2.0, 30.0, 2.0), 2, replace=False):
+        changes["boundaries.x_max.coefficient"][float(time)] = float(random.uniform(5.0, 400.0))
+    steered = Simulation.from_dict(tables, tmp_path / "steered")
+    for time, path in sorted((time, path) for path, values in changes.items() for time in values):
+        steered.advance(time)
+        steered.set(path, changes[path][time])
+    steered.run()
+    del tables["changes"]
+    heater["power"], heater["scale"] = 1.0, steps_of(changes[POWER_OF_HEATER])
+    film["coefficient"] = steps_of(changes["boundaries.x_max.coefficient"])
+    tables["time"]["tolerance"] = "0.5 mK"
+    Simulation.from_dict(tables, tmp_path / "exact").run()
+    run, exact = (heatsim.open(tmp_path / name) for name in ("steered", "exact"))
+    assert run.probes["tip (K)"].to_numpy() == pytest.approx(exact.probes["tip (K)"], abs=run.summary["tolerance"])
+    assert np.abs(steered.temperature - exact.temperature[-1]).max() < run.summary["tolerance"]
+    assert run.energy["residual (J)"].abs().max() < run.summary["energy_bound"]
+
+
+def steps_of(values: dict[float, float]) -> dict[str, list[float]]:
+    """A table with a jump at each time."""
+    times = sorted(values)
+    rows = [(time, values[at]) for at, until in zip(times, [*times[1:], 30.0], strict=True) for time in (at, until)]
+    return {"times": [time for time, _ in rows], "values": [value for _, value in rows]}
+
+
 # For each key that may be set: other tables of the scenario, the range, and the key that has a table in time instead.
 KEYS: dict[str, tuple[dict[str, Any], list[Any]]] = {
     "boundaries.x_max.ambient": ({}, ["10 degC", "60 degC"]),

@@ -100,6 +100,8 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
         if plan.problem.timeline.adaptive:
             initial = _initial_field(plan)
             state.method = _method(plan, state, initial, saved)
+            if plan.problem.scenario.changes:
+                state.method.replay()
         state.show_nodes()
     return state
 

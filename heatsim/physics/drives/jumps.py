@@ -64,7 +64,8 @@ class _Found(NamedTuple):
 def find_jumps(scenario: Scenario, drives: Drives, tolerance: Tolerance) -> Jumps:
     """The jumps of all conditions, sources and beams of a scenario at which steps must end.
 
-    Values that have no effect do not count: the power of a source while it is off, surroundings without radiation.
+    Values that have no effect do not count: the power of a source while it is off, surroundings without radiation. What
+    is set during the run is taken to stay.
 
     Args:
         scenario: the scenario.
@@ -80,7 +81,7 @@ def find_jumps(scenario: Scenario, drives: Drives, tolerance: Tolerance) -> Jump
         found += _of_source(scenario, f"sources.{number}", source)
     times = np.concatenate([np.zeros(0), *(of.times for of in found)])
     kinks = np.concatenate([np.zeros(0, dtype=bool), *(of.kinks for of in found)])
-    merged = _with(_merged(times, kinks, scenario.time.end), scenario.moments_of_changes, scenario.time.end)
+    merged = _merged(times, kinks, scenario.time.end)
     if len(merged.times) > MOST_JUMPS:
         raise _too_many(scenario, max(found, key=lambda of: len(of.times)).key)
     return merged
@@ -90,13 +91,14 @@ def _of_drive(scenario: Scenario, drive: Drive, tolerance: Tolerance) -> Iterato
     """The jumps of the functions of a drive that matter."""
     allowed = PART * tolerance.of_run
     # What all its functions do together decides which of their jumps are too close to each other to matter.
-    together = [function.jumps(drive.end) for function in drive.functions]
-    for key, function, times in zip(drive.keys, drive.functions, together, strict=True):
+    foreseen = [(key, of) for key, of in zip(drive.keys, drive.functions, strict=True) if of.foreseen]
+    together = [function.jumps(drive.end) for _, function in foreseen]
+    for (key, function), times in zip(foreseen, together, strict=True):
         if times is None or not (drive.averaged or function.resolved(drive.end)):
             raise _too_many(scenario, key)
-    every = np.unique(np.concatenate([times for times in together if times is not None]))
+    every = np.unique(np.concatenate([np.zeros(0), *(times for times in together if times is not None)]))
     negligible = every[drive.negligible(every, allowed)]
-    for key, function in zip(drive.keys, drive.functions, strict=True):
+    for key, function in foreseen:
         low, high = function.extremes(drive.end)
         times = function.jumps(drive.end, drive.straight(low, high, tolerance))
         assert times is not None, "found above"
@@ -130,18 +132,6 @@ def _merged(times: Array, kinks: NDArray[np.bool_], end: float) -> Jumps:
         return Jumps(times, kinks)
     first = np.flatnonzero(np.concatenate(([True], np.diff(times) > _ONE * end)))
     return Jumps(times[first], np.logical_and.reduceat(kinks, first))
-
-
-def _with(jumps: Jumps, moments: Array, end: float) -> Jumps:
-    """The jumps, and all moments in s at which values may be set: steps end there to the bit, as due times do."""
-    if not len(moments):
-        return jumps
-    after = np.searchsorted(moments, jumps.times).clip(1, max(len(moments) - 1, 1))
-    near = np.minimum(*(np.abs(jumps.times - moments[(after - each) % len(moments)]) for each in (0, 1)))
-    apart = near > _ONE * end
-    times = np.concatenate((jumps.times[apart], moments))
-    order, kinks = np.argsort(times), np.concatenate((jumps.kinks[apart], np.zeros(len(moments), dtype=bool)))
-    return Jumps(times[order], kinks[order])
 
 
 def _too_many(scenario: Scenario, key: str) -> ScenarioError:

@@ -38,7 +38,7 @@ class Change(BaseModel):
     """What is known beforehand of a value that is set during the run.
 
     Steps, limits and tables hold for the whole ``range``. The value may change at t = 0 and at the multiples of
-    ``every`` only, at which steps end. Between them it stays. ``heatsim.scenario.documents.changes`` reads range and
+    ``every`` only. Between them it stays. ``heatsim.scenario.documents.changes`` reads range and
     record in the unit of the key.
     """
 

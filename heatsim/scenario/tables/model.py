@@ -5,8 +5,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import (
     BaseModel,
     Field,
@@ -50,7 +48,7 @@ from heatsim.scenario.tables.time import Time, not_given
 from heatsim.scenario.values.document_quantities import quantities
 from heatsim.scenario.values.functions import all_functions_in_time
 from heatsim.scenario.values.nodetemperature import NodeTemperature
-from heatsim.scenario.values.steered import Resets, Steered, multiples
+from heatsim.scenario.values.steered import Resets, Steered
 from heatsim.scenario.values.timefunction import Formula, SpaceFormula, Table
 from heatsim.scenario.values.written_units import written_units
 from heatsim.temperature_units import KELVIN
@@ -324,12 +322,6 @@ class Scenario(BaseModel):
         """The different intervals in s at whose multiples values may be set during the run."""
         of_fields = () if self._resets is None else (self._resets.every,)
         return tuple(dict.fromkeys((*(each.every for each in self._steered.values()), *of_fields)))
-
-    @property
-    def moments_of_changes(self) -> NDArray[np.float64]:
-        """The times in s between 0 and the end at which values may be set, ascending."""
-        of_each = (multiples(every, self.time.end) for every in self.intervals_of_changes)
-        return np.unique(np.concatenate([np.zeros(0), *of_each]))
 
     @cached_property
     def probe_columns(self) -> tuple[str, ...]:

@@ -33,9 +33,9 @@ class Resets(NamedTuple):
 class Steered(TimeFunction):
     """A value that a program or a recorded table sets while the run goes on.
 
-    It is constant from one time at which it may change to the next, and steps end at these times. Beyond the last
-    value that was set it is taken to stay; nothing but the range says what comes. What depends on the future, such as
-    stable steps and tables, therefore asks for :meth:`extremes`.
+    It is constant from one time at which it may change to the next. Steps of ``euler`` end at these times; those of the
+    other methods where it has changed. Beyond the last value that was set it is taken to stay; nothing but the range
+    says what comes. What depends on the future, such as stable steps and tables, therefore asks for :meth:`extremes`.
 
     Args:
         key: the path of its key, with numbers for names.
@@ -85,6 +85,11 @@ class Steered(TimeFunction):
     def now(self) -> float:
         """The value that was set last."""
         return float(self._values[-1])
+
+    @property
+    def changed_at(self) -> float:
+        """The time in s at which it changed last; 0 if it never did."""
+        return float(self._times[-1])
 
     @property
     def history(self) -> tuple[list[float], list[float]]:

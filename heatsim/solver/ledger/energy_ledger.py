@@ -197,6 +197,10 @@ class Ledger:
         """A copy of the sums, with the heat of sources."""
         return HeatSums(self.sums.layout, self._values.copy(), self._sources_heat)
 
+    def since_start(self) -> HeatSums:
+        """What :meth:`show` shows, or before it what a checkpoint had, since the start; nothing changes it later."""
+        return self.shown() if self._shown is None else HeatSums(self.sums.layout, self._shown, self._sources_heat)
+
     def follow(self, other: "Ledger") -> None:
         """Take over the sums of a ledger of the same problem; on a GPU this is queued behind the steps so far."""
         self.changed()

@@ -151,8 +151,11 @@ class FieldEnds:
         self._first.nodes, self._first.node_rates = self._last.nodes, self._last.node_rates
 
     def take_shown(self) -> None:
-        """Make the field that observers read the first end; its sums stay."""
+        """Make what observers read the first end: field, sums and nodes."""
         self._first.T[...] = self._field.deviation
+        self._first.sums = self._ledger.since_start()
+        if self._network is not None:
+            self._first.nodes = self._network.state.copy()
         self._restore()
 
     def reject(self) -> None:

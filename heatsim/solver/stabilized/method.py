@@ -245,12 +245,11 @@ class AdaptiveMethod:
         theta = (t - self.last.start) / self.last.h if t < self.last.end else 1.0
         self.substeps.interpolate(hermite(min(max(theta, 0.0), 1.0), self.last.h))
 
-    def restart(self, low: float, high: float) -> None:
-        """Take the field that is shown, with these extremes in K, as the one at the end of the last step."""
+    def restart(self, t: float) -> None:
+        """Go on from what is shown at ``t`` s, within or at the end of the last step, as after a jump."""
         self.settle()
         self.substeps.take_shown()
-        self.controller, self._rate_known = self.controller.jumped(), False
-        self.tolerance = self.tolerance.widened(low, high)
+        self.t, self.controller, self._rate_known = t, self.controller.jumped(), False
 
     def save(self) -> SavedMethod:
         """For a checkpoint at ``t``, the end of a step."""

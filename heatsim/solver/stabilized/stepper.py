@@ -2,6 +2,9 @@
 
 due times    ──┼─────────────┼─────────────┼─────────────┼── rows and fields, interpolated
 steps        ──┴───┴──────────────┴──────────────────────┴── end at jumps, kinks and the end of the run alone
+
+What may be set during the run is taken to stay, so steps go beyond the moments at which it may change. If it changes at
+one of them, the run goes on from what was shown then, and the rest of the step is dropped.
 """
 
 import json
@@ -110,6 +113,7 @@ class AdaptiveStepper:
         self.method = AdaptiveMethod(substeps, tolerance, bounds=limits.bounds, drives=drives.watched(tolerance))
         self._largest_heat = LargestHeat(problem.whole, reference)
         self._heat = self._heat_between(limits.lowest, limits.highest)
+        self._begun_anew = 0  # the number of due times reached when values changed last
         if saved is not None:
             content: SavedMethod = json.loads(saved[_METHOD])
             self.method.resume(content)
@@ -166,6 +170,7 @@ class AdaptiveStepper:
             ScenarioError: a condition or source cannot be used at one of the stages; rounding hides the tolerance.
             NotFiniteError, RunError: no step is good enough, however short.
         """
+        self._take_changes()
         if not self.at_due:
             try:
                 self.accept(self.method.complete(self.begin()))
@@ -211,9 +216,27 @@ class AdaptiveStepper:
         self.step += 1
 
     def take_field(self, low: float, high: float) -> None:
-        """Go on from the field that is shown, which was set at the end of a step; its extremes are given in K."""
-        self.method.restart(low, high)
+        """Go on from the field that is shown, which was set at a due time; its extremes are given in K."""
+        self.method.restart(float(self._problem.timeline.times[self.step]))
+        self.method.tolerance = self.method.tolerance.widened(low, high)
         self._heat = self._heat_between(low, high)
+
+    def _take_changes(self) -> None:
+        """Go on from what is shown if a value that the run may set has another one from now on."""
+        now = float(self._problem.timeline.times[self.step])
+        if self.step > self._begun_anew and any(
+            steered.changed_at == now for steered in self._problem.scenario.steered.values()
+        ):
+            self.method.restart(now)
+            self._begun_anew = self.step
+
+    def replay(self) -> None:
+        """Show the field at the last due time, if the checkpoint of this run holds the start of the step around it."""
+        now = float(self._problem.timeline.times[self.step])
+        if self.method.t < now:
+            self.prepare()
+            self.accept(self.method.complete(self.begin()))
+            self.method.interpolate(now)
 
     @property
     def warnings(self) -> list[str]:
@@ -263,6 +286,7 @@ class AdaptiveStepper:
 
     def restart_point(self) -> RestartPoint:
         """The end of the last step; its start as long as due times in it are still to come."""
+        self._take_changes()
         times = self._problem.timeline.times
         served = self.step == len(times) - 1 or self.method.t < float(times[self.step + 1])
         self.substeps.leave(self.step)

@@ -103,7 +103,7 @@ class Substeps(Protocol):
         """Make the last end the first one: field, rate, flows and sums."""
 
     def take_shown(self) -> None:
-        """Make the field that observers read the first end; its sums stay."""
+        """Make what observers read the first end: field, sums and nodes."""
 
     def reject(self) -> None:
         """Forget the last end; the sums of the ledger are those of the first again."""

@@ -357,6 +357,15 @@ def test_options_choose_pictures_as_those_of_render(molten: heatsim.Run) -> None
         assert caught.value.__notes__ == [f"In Python: {next(iter(options))}=…"]
 
 
+def test_a_notebook_shows_an_animation(molten: heatsim.Run) -> None:
+    drawn = molten.plot(view="sections", animate=True)
+    assert [path.name for path in drawn] == ["sections.gif"]
+    assert drawn[0].read_bytes().startswith(b"GIF8")
+    assert drawn._repr_html_().startswith('<img src="data:image/gif;base64,R0lG')
+    with pytest.raises(InputError, match="plot: got 'probes', which chooses among pictures, beside animate"):
+        molten.plot("probes", animate=True)
+
+
 def test_nodes_are_those_of_nodes_csv(tmp_path: Path, done: Path) -> None:
     text = runs.TEXT.replace("ambient = 280.0", 'ambient = { node = "air" }') + '[[nodes]]\nname = "air"\n'
     heatsim.Simulation.from_scenario(runs.write(tmp_path, text), output=tmp_path / "run").run()

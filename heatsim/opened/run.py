@@ -167,6 +167,7 @@ class Run:
         camera: str | None = None,
         range: str | None = None,
         quantity: str = "temperature",
+        animate: bool = False,
     ) -> ShownPictures:
         """Draw pictures of the run into its folder figures/, and show them in a notebook.
 
@@ -183,18 +184,22 @@ class Run:
             camera: "front", "back", "top", "below", or two angles such as "-57, 26".
             range: the ends of the colour scale, such as "20 degC, 80 degC".
             quantity: "temperature", "heat_flux", "liquid_fraction" or "material".
+            animate: draw a GIF of one view over all times instead, or over ``times``.
 
         Returns:
             The paths of the pictures.
 
         Raises:
-            FolderError: there is nothing to draw.
-            InputError: no picture's name begins so; an option does not fit the run; or 3-D views cannot be drawn on
-                this machine.
+            FolderError: there is nothing to draw, or only one time to animate.
+            InputError: no picture's name begins so, or ``animate`` was given too; an option does not fit the run; or
+                3-D views cannot be drawn on this machine.
         """
         from heatsim.opened.picture_options import choose
         from heatsim.render import picture_names, render
+        from heatsim.render.animation import animate as write_animation
 
+        if animate and beginning:
+            raise InputError(f"plot: got {beginning!r}, which chooses among pictures, beside animate; choose a view")
         views = (view,) if isinstance(view, str) else view
         choice = choose(
             self.folder,
@@ -205,7 +210,10 @@ class Run:
             span=range,
             quantity=quantity,
             camera=camera,
+            suffix="gif" if animate else "png",
         )
+        if animate:
+            return ShownPictures([write_animation(self.folder, choice)])
         all_names = picture_names(self.folder, choice)
         names = [name for name in all_names if name.startswith(beginning)]
         if not names:

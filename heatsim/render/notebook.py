@@ -23,5 +23,5 @@ class ShownPictures(tuple[Path, ...]):
 
 
 def _shown(path: Path) -> str:
-    data = base64.b64encode(path.read_bytes()).decode()
-    return f'<img src="data:image/png;base64,{data}" alt="{html.escape(path.name)}" style="max-width: 100%">'
+    data, kind = base64.b64encode(path.read_bytes()).decode(), path.suffix.lstrip(".")
+    return f'<img src="data:image/{kind};base64,{data}" alt="{html.escape(path.name)}" style="max-width: 100%">'

@@ -70,8 +70,8 @@ PLAN = (
     # The sums of parts of mixed cells, and behind them those towards void; from a sum to that of beams, 0 without them.
     *("mixed_fractions", "listed_sums", "to_beams"),
     # Cells that sources heat individually (class HeatTables): the first of each row, their places along x, their types.
-    # Of each row also whether its cells are neighbours with equal amounts, without beams; whether they have nothing but
-    # beams; and the numbers of entries of its beams, ascending.
+    # Of each row also whether its cells are neighbours with equal amounts, without gaps; whether they have nothing but
+    # beams; and the numbers of entries of its beams, ascending. Then the entries with amounts.
     *(
         "heated_rows",
         "heated_alike",
@@ -83,11 +83,12 @@ PLAN = (
         "heated_first",
         "heated_numbers",
         "heated_weights",
-        "heated_spots",
     ),
+    # The weights of rows of equal amounts as they read them. Entries of beams and gaps.
+    *("alike_weights", "others_first", "others_numbers", "others_weights", "others_spots"),
     *("heated_table_of", "heated_tables", "heated_entries", "amount_count", "amounts", "amounts_stride", "heat_sums"),
     # Gaps (class HeatTables): the types of the neighbours at entries, T_ref.
-    *("heated_across", "heated_beside", "reference"),
+    *("heated_across", "others_beside", "reference"),
     # Whether beams fall on surfaces towards void.
     "lit",
     # Addresses of the parts of a step (composite.py), 0 of those that the body does not need.

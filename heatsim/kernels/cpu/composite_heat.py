@@ -39,9 +39,10 @@ def add_cell_heat(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any)
         end_owned = first_owned
     for row in range(rows.size):
         begin, end = np.int64(starts[first_row + row]), np.int64(starts[first_row + row + 1])
-        if ints_at(plan.heated_by_beams)[first_row + row] and not _any_on(plan, step, first_row + row):
+        dark = not _any_on(plan, step, first_row + row)
+        if dark and ints_at(plan.heated_by_beams)[first_row + row]:
             continue
-        if ints_at(plan.heated_alike)[first_row + row]:
+        if dark and ints_at(plan.heated_alike)[first_row + row]:
             enters = first_owned <= row < end_owned
             for first in range(begin, end, SURFACES):
                 count = end - first if end - first < SURFACES else SURFACES
@@ -92,7 +93,7 @@ def _entry_from(numbers: Any, first: Any, end: Any, number: Any) -> Any:
 
 @compiled
 def _add_alike(plan: Any, step: int, T: Any, cells: Any, here: int, sums: int, enters: bool) -> None:
-    """The same for neighbours along x with equal amounts and no beams.
+    """The same for neighbours along x with equal amounts, without gaps, where no beam shines.
 
     ``cells``: the first cell, the number of cells, the first cell of the row, and the number of cells of the row. A row
     has the weights of the first entries of all its cells, then those of their second entries, and so on.
@@ -103,7 +104,7 @@ def _add_alike(plan: Any, step: int, T: Any, cells: Any, here: int, sums: int, e
     heat, zero, total = np.uint64(plan.surfaces), T[here] - T[here], np.uint64(sums)
     amounts = behind(reals_at(plan.amounts, T), step * plan.amounts_stride)
     whole_vectors()
-    number, weights = np.int64(ints_at(plan.heated_numbers)[cell]), reals_at(plan.heated_weights, T)
+    number, weights = np.int64(ints_at(plan.heated_numbers)[cell]), reals_at(plan.alike_weights, T)
     if each == 1 and np.int64(ints_at(plan.heated_table_of)[number]) < 0:
         amount, weights = amounts[number], behind(weights, cell + (first - of_row))
         for j in range(count):
@@ -118,7 +119,7 @@ def _add_alike(plan: Any, step: int, T: Any, cells: Any, here: int, sums: int, e
     for entry in range(each):
         number = np.int64(ints_at(plan.heated_numbers)[cell + entry])
         amount, table = amounts[number], np.int64(ints_at(plan.heated_table_of)[number])
-        weights = behind(reals_at(plan.heated_weights, T), cell + entry * row_count + (first - of_row))
+        weights = behind(reals_at(plan.alike_weights, T), cell + entry * row_count + (first - of_row))
         if table < 0:
             for j in range(count):
                 put(T, heat + j, get(T, heat + j) + constant(weights, j) * amount)
@@ -177,7 +178,7 @@ def _heat(plan: Any, step: int, T: Any, cell: int, value: Any) -> Any:
     )
     amounts = behind(reals_at(plan.amounts, T), step * plan.amounts_stride)
     heat, entry, end = type(value)(0.0), first[cell], first[cell + 1]
-    while entry < end and numbers[entry] < plan.amount_count:
+    while entry < end:
         number = np.int64(numbers[entry])
         given, table = weights[entry] * amounts[number], np.int64(ints_at(plan.heated_table_of)[number])
         if table >= 0:
@@ -187,12 +188,14 @@ def _heat(plan: Any, step: int, T: Any, cell: int, value: Any) -> Any:
             given *= _density(plan, T, table, degrees)
         heat += given
         entry += 1
+    entry, end = longs_at(plan.others_first)[cell], longs_at(plan.others_first)[cell + 1]
+    numbers, weights = ints_at(plan.others_numbers), reals_at(plan.others_weights, T)
     on = behind(longs_at(plan.beams_on), step * plan.beams_on_stride)
     while entry < end and on[0] >= 0:
         number = behind(longs_at(plan.beams), BEAM_FIELDS * on[0])[NUMBER]
         entry = _entry_from(numbers, entry, end, number)
         if entry < end and numbers[entry] == number:
-            flux = flux_of(plan, step, T, on[0], behind(ints_at(plan.heated_spots), 2 * entry))
+            flux = flux_of(plan, step, T, on[0], behind(ints_at(plan.others_spots), 2 * entry))
             heat += weights[entry] * (amounts[plan.amount_count] * flux)
         on = behind(on, 1)
     return heat
@@ -258,16 +261,16 @@ def light(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, first: 
 def _heat_across(plan: Any, step: int, T: Any, cell: int, places: Any) -> Any:
     """The heat in K that a heated cell gets through gaps; ``places``: of it and its neighbours, see ``around``."""
     below, south, here, north, above = places
-    first, numbers, heat = longs_at(plan.heated_first), ints_at(plan.heated_numbers), type(T[here])(0.0)
+    first, numbers, heat = longs_at(plan.others_first), ints_at(plan.others_numbers), type(T[here])(0.0)
     for entry in range(_entry_from(numbers, first[cell], first[cell + 1], GAPS), first[cell + 1]):
         law = np.int64(numbers[entry]) - GAPS
-        spot = behind(ints_at(plan.heated_spots), 2 * entry)
+        spot = behind(ints_at(plan.others_spots), 2 * entry)
         side, link = np.int64(spot[0]), behind(reals_at(plan.heated_across, T), 3 * np.int64(spot[1]))
         other = here - 1 if side == 0 else here + 1
         if side >= 2:
             other = south if side == 2 else north if side == 3 else below if side == 4 else above
         own, conducting = state(plan, T, np.int64(bytes_at(plan.heated_type)[cell]), T[here])
-        there, conducting_there = state(plan, T, np.int64(bytes_at(plan.heated_beside)[entry]), T[other])
+        there, conducting_there = state(plan, T, np.int64(bytes_at(plan.others_beside)[entry]), T[other])
         rows = behind(reals_at(plan.conditions, T), step * plan.conditions_stride + NUMBERS * law)
         reference = reals_at(plan.reference, T)[0]
         amount = behind(reals_at(plan.amounts, T), step * plan.amounts_stride)[plan.amount_count]
@@ -275,7 +278,7 @@ def _heat_across(plan: Any, step: int, T: Any, cell: int, places: Any) -> Any:
             flux = -_gap_flux(rows, reference, own, there, link[0] / conducting, link[1] / conducting_there, link[2])
         else:
             flux = _gap_flux(rows, reference, there, own, link[0] / conducting_there, link[1] / conducting, link[2])
-        heat += reals_at(plan.heated_weights, T)[entry] * (amount * flux)
+        heat += reals_at(plan.others_weights, T)[entry] * (amount * flux)
     return heat
 
 

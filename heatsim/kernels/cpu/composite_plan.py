@@ -1,7 +1,7 @@
 """The plan of a call of the compiled CPU kernel for composite bodies."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -181,32 +181,44 @@ def _heated(body: HostBody, ring: Shape) -> dict[str, Any]:
     heated, (nz, ny, nx) = body.heated, ring
     if not len(heated):
         return {}
-    counts = np.bincount(heated.cells // nx, minlength=nz * ny)
-    rows, alike = np.concatenate(([0], np.cumsum(counts))).astype(np.int32), _alike(heated, counts, nx)
+    counts, with_amount = np.bincount(heated.cells // nx, minlength=nz * ny), heated.numbers < len(heated.table_of)
+    amounts, others = _some_entries(heated, with_amount), _some_entries(heated, ~with_amount)
+    rows, alike = np.concatenate(([0], np.cumsum(counts))).astype(np.int32), _alike(amounts, counts, nx)
     types = body.cells.reshape(-1)[heated.cells] & CELL_TYPE if body.cells.size else np.zeros(len(heated), np.uint8)
-    beams = (heated.numbers >= len(heated.table_of)) & (heated.numbers < GAPS)
-    row_of = np.repeat(heated.cells // nx, np.diff(heated.first))
-    others = np.bincount(row_of[~beams], minlength=nz * ny)
-    pairs = np.unique(row_of[beams] * GAPS + heated.numbers[beams])
+    beams, row_of = others.numbers < GAPS, np.repeat(heated.cells // nx, np.diff(others.first))
+    gaps = np.bincount(row_of[~beams], minlength=nz * ny)
+    pairs = np.unique(row_of[beams] * GAPS + others.numbers[beams])
+    nothing = np.bincount(heated.cells // nx, np.diff(amounts.first), nz * ny) + gaps == 0
     return {
-        **{f"heated_{name}": value for name, value in vars(heated).items() if name != "cells"},
+        **{f"heated_{name}": value for name, value in vars(amounts).items() if name not in ("cells", "spots")},
+        **{f"others_{name}": vars(others)[name] for name in ("first", "numbers", "weights", "spots")},
         "heated_rows": rows,
-        "heated_alike": alike,
-        "heated_by_beams": (others == 0).astype(np.int32),
+        "heated_alike": np.where(gaps > 0, 0, alike).astype(np.int32),
+        "heated_by_beams": nothing.astype(np.int32),
         "heated_beam_first": np.searchsorted(pairs, np.arange(nz * ny + 1) * GAPS),
         "heated_beam_numbers": (pairs % GAPS).astype(np.int32),
         "heated_x": (heated.cells % nx).astype(np.int32),
         "heated_type": np.ascontiguousarray(types),
-        "heated_weights": _by_entries(heated, rows, alike),
+        "alike_weights": _by_entries(amounts, rows, alike),
         "amount_count": len(heated.table_of),
-        "heated_beside": _types_beside(body),
+        "others_beside": _types_beside(body, others),
         "reference": np.array([body.reference]),
     }
 
 
-def _types_beside(body: HostBody) -> NDArray[np.uint8]:
+def _some_entries(heated: HeatTables, chosen: NDArray[np.bool_]) -> HeatTables:
+    """The same cells with some of their entries."""
+    return replace(
+        heated,
+        first=np.concatenate(([0], np.cumsum(chosen)))[heated.first],
+        numbers=heated.numbers[chosen],
+        weights=heated.weights[chosen],
+        spots=heated.spots[chosen] if len(heated.spots) else heated.spots,
+    )
+
+
+def _types_beside(body: HostBody, heated: HeatTables) -> NDArray[np.uint8]:
     """The type of the neighbour for each entry of a gap; 0 for other entries."""
-    heated = body.heated
     found = np.zeros(len(heated.numbers), np.uint8)
     entries = np.flatnonzero(heated.numbers >= GAPS)
     if len(entries):
@@ -228,9 +240,8 @@ def _by_entries(heated: HeatTables, rows: NDArray[np.int32], alike: NDArray[np.i
 
 
 def _alike(heated: HeatTables, rows: NDArray[np.intp], nx: int) -> NDArray[np.int32]:
-    """For each row 1 if its heated cells are neighbours that have the same amounts and no beams, else 0."""
+    """For each row 1 if its heated cells are neighbours that have the same amounts, else 0."""
     row, counts = heated.cells // nx, np.diff(heated.first)
-    beams = heated.numbers >= len(heated.table_of)
     differs = np.append(np.diff(heated.cells) != 1, False) | np.append(counts[1:] != counts[:-1], False)
     # Entry n of a cell against entry n of the next one, which has as many.
     owners = np.repeat(np.arange(len(counts)), counts)
@@ -239,7 +250,6 @@ def _alike(heated: HeatTables, rows: NDArray[np.intp], nx: int) -> NDArray[np.in
     differs[owners[others]] = True
     # The last cell of a row has no next one.
     differs &= np.append(row[1:] == row[:-1], False)
-    differs[owners[beams]] = True
     return np.where((np.bincount(row, differs, len(rows)) == 0.0) & (rows > 0), 1, 0).astype(np.int32)
 
 

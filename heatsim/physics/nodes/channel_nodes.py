@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.scenario import Channel, Node, Scenario, TimeFunction
+from heatsim.scenario import Channel, Node, Scenario
 from heatsim.scenario.tables.marks import extent
-from heatsim.scenario.values.function_of_time import Length
+from heatsim.scenario.values.function_of_time import Mapped
 
 Array = NDArray[np.float64]
 
@@ -59,55 +59,20 @@ class ChannelNodes:
 
 
 @dataclass(frozen=True)
-class PlaneFilm(TimeFunction):
+class PlaneFilm(Mapped):
     """The conductance g/A of a plane in W/(m² K), as a function of time.
 
     Attributes:
-        coefficient: h.
+        function: h.
         per_unit: A/(ṁc) of the plane in m² K/W.
     """
 
-    coefficient: TimeFunction
     per_unit: float
 
-    @property
-    def constant(self) -> bool:
-        """Whether h is constant."""
-        return self.coefficient.constant
-
-    @property
-    def foreseen(self) -> bool:
-        """Whether those of h are."""
-        return self.coefficient.foreseen
-
-    def _of(self, films: Array) -> Array:
-        units = np.minimum(films * self.per_unit, _MOST_UNITS)
+    def of(self, values: Array) -> Array:
+        """The conductances of values of h."""
+        units = np.minimum(values * self.per_unit, _MOST_UNITS)
         return np.asarray(np.expm1(units) / self.per_unit)
-
-    def at(self, times: Array) -> Array:
-        """Values at times in s."""
-        return self._of(self.coefficient.at(times))
-
-    def jumps(self, end: float, error: float = 0.0) -> Array | None:
-        """Those of h."""
-        return self.coefficient.jumps(end)
-
-    def mean(self, times: Array, dt: Length) -> Array:
-        """Of the mean of h."""
-        return self._of(self.coefficient.mean(times, dt))
-
-    def nodes(self, end: float) -> Array:
-        """Those of h."""
-        return self.coefficient.nodes(end)
-
-    def last_change(self, end: float) -> float:
-        """That of h."""
-        return self.coefficient.last_change(end)
-
-    def extremes(self, end: float) -> tuple[float, float]:
-        """Of the extremes of h."""
-        low, high = self._of(np.array(self.coefficient.extremes(end))).tolist()
-        return low, high
 
 
 def channels_of(scenario: Scenario) -> tuple[ChannelNodes, ...]:

@@ -15,52 +15,24 @@ from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.condition_terms import Condition
 from heatsim.physics.operator.boundary_faces import areas
 from heatsim.scenario import Flux, TimeFunction
-from heatsim.scenario.values.function_of_time import Length
+from heatsim.scenario.values.function_of_time import Mapped
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Scaled(TimeFunction):
+class Scaled(Mapped):
     """A function of time, times a constant positive factor."""
 
-    function: TimeFunction
     factor: float
 
-    @property
-    def constant(self) -> bool:
-        """Whether the function is constant."""
-        return self.function.constant
-
-    @property
-    def foreseen(self) -> bool:
-        """Whether those of the function are."""
-        return self.function.foreseen
-
-    def at(self, times: Array) -> Array:
-        """Values at times in s."""
-        return self.factor * self.function.at(times)
+    def of(self, values: Array) -> Array:
+        """The product."""
+        return self.factor * values
 
     def jumps(self, end: float, error: float = 0.0) -> Array | None:
         """The jumps of the function."""
         return self.function.jumps(end, error / self.factor)
-
-    def mean(self, times: Array, dt: Length) -> Array:
-        """Means over steps."""
-        return self.factor * self.function.mean(times, dt)
-
-    def nodes(self, end: float) -> Array:
-        """The nodes of the function."""
-        return self.function.nodes(end)
-
-    def last_change(self, end: float) -> float:
-        """The last change of the function."""
-        return self.function.last_change(end)
-
-    def extremes(self, end: float) -> tuple[float, float]:
-        """The extremes of the function, times the factor."""
-        low, high = self.function.extremes(end)
-        return self.factor * low, self.factor * high
 
 
 def with_areas(boundary: Boundary, materials: CellTypes) -> Boundary:

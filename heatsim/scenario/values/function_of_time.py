@@ -1,5 +1,6 @@
 """What a number as a function of time is: the base of constants, formulas and tables."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,27 +80,20 @@ class TimeFunction:
         return float(values.min()), float(values.max())
 
 
-@dataclass(frozen=True)
-class Constant(TimeFunction):
-    """One value at all times."""
-
-    value: float
+class Unchanging(TimeFunction):
+    """A number that does not change with time alone."""
 
     @property
     def constant(self) -> bool:
         """True."""
         return True
 
-    def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The value, once for each time."""
-        return np.full(np.shape(times), self.value)
-
     def jumps(self, end: float, error: float = 0.0) -> NDArray[np.float64]:
         """None at all."""
         return np.zeros(0)
 
     def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
-        """The value, once for each step."""
+        """As :meth:`at`."""
         return self.at(times)
 
     def nodes(self, end: float) -> NDArray[np.float64]:
@@ -109,3 +103,60 @@ class Constant(TimeFunction):
     def last_change(self, end: float) -> float:
         """0."""
         return 0.0
+
+
+@dataclass(frozen=True)
+class Constant(Unchanging):
+    """One value at all times."""
+
+    value: float
+
+    def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The value, once for each time."""
+        return np.full(np.shape(times), self.value)
+
+
+@dataclass(frozen=True)
+class Mapped(TimeFunction):
+    """What follows from the values of another function of time, and rises with them."""
+
+    function: TimeFunction
+
+    @abstractmethod
+    def of(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What follows from values of the function."""
+
+    @property
+    def constant(self) -> bool:
+        """Whether the function is constant."""
+        return self.function.constant
+
+    @property
+    def foreseen(self) -> bool:
+        """Whether the values of the function are."""
+        return self.function.foreseen
+
+    def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values at times in s."""
+        return self.of(self.function.at(times))
+
+    def jumps(self, end: float, error: float = 0.0) -> NDArray[np.float64] | None:
+        """All those of the function."""
+        return self.function.jumps(end)
+
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
+        """What follows from the means of the function."""
+        return self.of(self.function.mean(times, dt))
+
+    def nodes(self, end: float) -> NDArray[np.float64]:
+        """Those of the function."""
+        return self.function.nodes(end)
+
+    def last_change(self, end: float) -> float:
+        """That of the function."""
+        return self.function.last_change(end)
+
+    def extremes(self, end: float) -> tuple[float, float]:
+        """What follows from the extremes of the function."""
+        low, high = self.of(np.array(self.function.extremes(end))).tolist()
+        return low, high

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.scenario.values.function_of_time import Length, TimeFunction
+from heatsim.scenario.values.function_of_time import Unchanging
 
 # The keys of a node in the place of an ambient temperature.
 NODE, AT = "node", "at"
 
 
 @dataclass(frozen=True)
-class NodeTemperature(TimeFunction):
+class NodeTemperature(Unchanging):
     """The temperature of a node.
 
     As a function of time it counts as smooth; its values here stand for those that the run finds.
@@ -36,22 +36,6 @@ class NodeTemperature(TimeFunction):
         """The temperature at which laws are taken, or the middle of the bounds."""
         middle = 0.5 * (self.bounds[0] + self.bounds[1])
         return np.full(np.shape(times), middle if self.at_temperature is None else self.at_temperature)
-
-    def jumps(self, end: float, error: float = 0.0) -> NDArray[np.float64]:
-        """None at all."""
-        return np.zeros(0)
-
-    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
-        """As :meth:`at`."""
-        return self.at(times)
-
-    def nodes(self, end: float) -> NDArray[np.float64]:
-        """0 and ``end``."""
-        return np.array([0.0, end])
-
-    def last_change(self, end: float) -> float:
-        """0: nothing that is given changes."""
-        return 0.0
 
     def extremes(self, end: float) -> tuple[float, float]:
         """The bounds."""

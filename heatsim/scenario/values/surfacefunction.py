@@ -12,6 +12,7 @@ from heatsim.scenario.messages import show
 from heatsim.scenario.values import units
 from heatsim.scenario.values.course import course_of
 from heatsim.scenario.values.expressions import Expression
+from heatsim.scenario.values.function_of_time import Unchanging
 from heatsim.scenario.values.materialfunction import (
     MaterialFormula,
     MaterialFunction,
@@ -35,17 +36,12 @@ class AtSurface:
     """Marks a field type whose values may depend on the temperature of the surface."""
 
 
-class SurfaceFunction(TimeFunction):
+class SurfaceFunction(Unchanging):
     """A number that depends on T, the temperature of the surface in K, and on a second variable.
 
     That is Tamb, the temperature of the fluid or surroundings in K, or for a contact the time in s. As a function of
     time the number counts as constant; :meth:`course` gives what it does at one temperature.
     """
-
-    @property
-    def constant(self) -> bool:
-        """True: only the temperatures change."""
-        return True
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -70,18 +66,6 @@ class SurfaceFunction(TimeFunction):
     def at(self, times: Array) -> Array:
         """NaN: there is no value without a temperature."""
         return np.full(np.shape(times), np.nan)
-
-    def jumps(self, end: float, error: float = 0.0) -> Array:
-        """None at all."""
-        return np.zeros(0)
-
-    def nodes(self, end: float) -> Array:
-        """0 and ``end``."""
-        return np.array([0.0, end])
-
-    def last_change(self, end: float) -> float:
-        """0."""
-        return 0.0
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,13 @@ def test_heats_of_the_ledger_count_with_the_volumes_of_their_cells(text: str) ->
         capacity_of[layout.places_of(of_side)] = (
             sizes[of_side.cells] * materials.heat_capacity[of_side.types(materials)]
         )
+    lit = np.zeros(layout.size, dtype=np.bool_)
+    for of_side in faces:  # light has sums behind those of all heat
+        if of_side.side in problem.sources.beam_faces() and (reached := of_side.lit(materials)) is not None:
+            places = layout.places_of(of_side)
+            capacity_of[places + layout.to_beams] = np.where(reached >= 0, capacity_of[places], 0.0)
+            lit[places + layout.to_beams] = True
+    assert lit.any() == (text in (LIT, EVERYTHING))
     heated = materials.heated.cells
     types = materials.types_of(np.unravel_index(heated, problem.grid.shape))
     capacity_of[layout.cells] = sizes[heated] * materials.heat_capacity[types]
@@ -77,6 +84,7 @@ def test_heats_of_the_ledger_count_with_the_volumes_of_their_cells(text: str) ->
                 towards_void[layout.places_of(of_side)] = True
         assert found.faces[0, side] == pytest.approx(expected[here].sum(), abs=1e-12)
     assert found.towards_void[0, 0] == pytest.approx(expected[towards_void].sum(), abs=1e-12)
+    assert found.beams[0] == pytest.approx(expected[lit].sum(), abs=1e-12)
     assert found.cells[0] == pytest.approx(expected[layout.cells].sum(), abs=1e-12)
     assert found.magnitude[0] == pytest.approx(np.abs(expected[: layout.boundary_faces]).sum(), rel=1e-12)
 

@@ -177,7 +177,10 @@ def with_laws(conditions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def heated_cells(materials: CellTypes, rng: np.random.Generator, beams: int) -> HeatedCells:
-    """Cells with one to three random entries: of two plain amounts, one that depends on temperature, and beams."""
+    """Cells with one to three random entries: of a plain amount, two that depend on temperature, and beams.
+
+    The tables lie one behind the other, so that an entry behind the end of the first is one of the second.
+    """
     grid = materials.grid
     types = materials.types_of((slice(None),) * 3).reshape(-1)
     cells = np.flatnonzero(
@@ -188,7 +191,7 @@ def heated_cells(materials: CellTypes, rng: np.random.Generator, beams: int) -> 
     numbers = np.concatenate([np.zeros(0, np.int32), *chosen], dtype=np.int32)
     spots = np.stack([rng.integers(0, n, len(numbers)) for n in grid.cells[:2]], axis=1).astype(np.int32)
     capacity = materials.heat_capacity[types[cells]]
-    nodes = np.cumsum(rng.uniform(0.1, 1.0, 9))
+    nodes = np.cumsum(rng.uniform(0.1, 1.0, (2, 9)), axis=1)
     return HeatedCells(
         cells,
         np.concatenate(([0], np.cumsum(counts))),
@@ -196,8 +199,8 @@ def heated_cells(materials: CellTypes, rng: np.random.Generator, beams: int) -> 
         rng.uniform(0.1, 1.0, len(numbers)),
         spots,
         capacity,
-        amounts=(Amount(0, Constant(1.0)), Amount(0, Constant(1.0)), Amount(0, Constant(1.0), table=0)),
-        tables=(DensityTable(250.0, 0.1, nodes),),
+        amounts=tuple(Amount(0, Constant(1.0), table=table) for table in (-1, 1, 0)),
+        tables=(DensityTable(250.0, 0.1, nodes[0]), DensityTable(290.0, 0.2, nodes[1, ::-1])),
         volume=grid.mean_volume,
         lit=rng.integers(0, 64, len(materials.weighted_surfaces.cells)).astype(np.uint8)
         if materials.exposed_cells

@@ -84,6 +84,16 @@ def find_rises(row: int, scale: int, surface: int, T: int, K: int, count: int, l
     )
 
 
+def rises_on_cpu(row: NDArray[Any], K: NDArray[Any], T: NDArray[Any], beam: NDArray[Any]) -> NDArray[Any]:
+    """T_s − T in K as the CPU kernels find it, for one condition."""
+    scale, surface = (
+        np.array(of, T.dtype) for of in ([REFERENCE, TOLERANCES[T.dtype.name]], np.zeros(surface_rises.ROOM))
+    )
+    surface[surface_rises.BEAM_AT :][: len(T)] = beam
+    find_rises(*(address_of(array) for array in (row, scale, surface, T, K)), len(T), T)
+    return surface[surface_rises.RISE_AT :][: len(T)]
+
+
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_nothing_radiates_below_absolute_zero(precision: str) -> None:
     """A cell that was cooled beyond it is heated by its surroundings, however good a conductor it is."""
@@ -92,11 +102,27 @@ def test_nothing_radiates_below_absolute_zero(precision: str) -> None:
     cells = np.array([-10.0, -300.0, -700.0, -4000.0], dtype=precision) - number(REFERENCE)
     rise = surface_rise(row, number(1e6), number(REFERENCE), cells)
     assert (rise > 0.0).all()
-    scale, surface = np.array([REFERENCE, TOLERANCES[precision]], precision), np.zeros(surface_rises.ROOM, precision)
+    found = rises_on_cpu(row, np.full(len(cells), 1e6, precision), cells, np.zeros_like(cells))
+    np.testing.assert_array_equal(found, rise)
 
-    arrays = row, scale, surface, cells, np.full(len(cells), 1e6, precision)
-    find_rises(*(address_of(array) for array in arrays), len(cells), cells)
-    np.testing.assert_array_equal(surface[surface_rises.RISE_AT :][: len(cells)], rise)
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_beams_on_random_conditions_bring_the_kernels_what_the_formula_says(precision: str) -> None:
+    """On held surfaces, fluxes, films and surfaces that radiate; a third of the cells lie in the dark."""
+    random, kinds = np.random.default_rng(2), set()
+    for _ in range(60):
+        held, film, radiates = random.random(3) < (0.3, 0.6, 0.4)
+        h = float(held) or film * 10.0 ** random.uniform(-1.0, 5.0)
+        emission = STEFAN_BOLTZMANN * random.uniform(0.1, 1.0) * (radiates and not held)
+        numbers = h, random.uniform(-100.0, 500.0), random.uniform(-1e4, 1e5), emission, random.uniform(-100.0, 900.0)
+        row = np.array([*numbers, float(not held)], precision)
+        K, T = 10.0 ** random.uniform(0.0, 6.0, 50), random.uniform(-100.0, 900.0, 50)
+        beam = 10.0 ** random.uniform(2.0, 8.0, 50) * (random.random(50) < 2.0 / 3.0)
+        K, T, beam = (of.astype(precision) for of in (K, T, beam))
+        rise = surface_rise(row, K, row.dtype.type(REFERENCE), T, beam)
+        np.testing.assert_array_equal(rises_on_cpu(row, K, T, beam), rise)
+        kinds.add((bool(held), bool(film), bool(emission)))
+    assert len(kinds) == 6
 
 
 def text_of(condition: str, precision: str = "float32") -> str:

@@ -10,6 +10,7 @@ from graded_bodies import GradedBody, LayeredBody
 
 from heatsim import Simulation
 from heatsim.opened.run import Run
+from heatsim.physics.cells.cell_heat import GAPS
 from heatsim.physics.operator.balance import Balance
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import parse
@@ -105,3 +106,40 @@ def test_conductivities_that_hardly_vary_give_what_the_matrices_do(seed: int, ax
     assert simulation.state.steady is not None
     found, progress = simulation.temperature.reshape(-1)[body.equations.cells], simulation.state.steady.progress
     np.testing.assert_allclose(found, body.equations.steady(), rtol=0.0, atol=progress.tolerance)
+
+
+def _with_gaps(body: GradedBody) -> HeatProblem:
+    """Its problem, with a conductance that hardly varies with temperature in place of the resistance of contacts."""
+    (contact,) = body.document["contacts"]
+    conductance = 1.0 / contact.pop("resistance")
+    contact["conductance"] = {"temperatures": [250.0, 400.0], "values": [conductance, conductance * (1.0 + 1e-9)]}
+    return HeatProblem.from_scenario(parse(body.document, "case.toml"))
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("kernel", ["numpy", "numba"])
+@pytest.mark.parametrize("axial", [False, True])
+def test_gaps_that_hardly_vary_give_what_the_matrices_do(axial: bool, kernel: str) -> None:
+    """Steps of Euler's method across gaps between cells of all widths, and in rings."""
+    along, seed = set[int](), 0
+    while len(along) < (2 if axial else 3) or seed < 30:
+        body, seed = GradedBody(seed, axial), seed + 1
+        if "contacts" not in body.document:
+            continue
+        body.document["solver"] |= {"kernel": kernel}
+        problem = _with_gaps(body)
+        heated, equations = problem.materials.heated, body.equations
+        if not problem.boundary.gaps or not (heated.numbers >= GAPS).any():
+            continue
+        along |= set((heated.spots[heated.numbers >= GAPS, 0] // 2).tolist())
+        shortest = 1.0 / (equations.matrix.diagonal() / equations.capacity).max()
+        simulation = Simulation.from_dict(
+            {**body.document, "time": {"end": 20.0 * shortest, "method": "euler"}}, in_memory=True
+        )
+        simulation.run()
+        expected, state = np.full(len(equations.cells), 300.0), simulation.state
+        for step in range(state.step):
+            gained = equations.heat - equations.matrix @ expected
+            expected = expected + state.problem.timeline.dt(step) * gained / equations.capacity
+        found = simulation.temperature.reshape(-1)[equations.cells]
+        np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=f"seed {seed - 1}")

@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 from covering import mostly_slow
-from node_bodies import HEATS, NodeBody
+from node_bodies import HEATS, START, NodeBody
 from numpy.typing import NDArray
 
 from heatsim import Simulation
 from heatsim.errors import ScenarioError
 from heatsim.opened.run import Run
+from heatsim.physics.operator.balance import Balance
+from heatsim.physics.operator.surface_exchange import BalanceSurface
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import parse
+from heatsim.solver.nodes.node_exchange import NodeExchange
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 Array = NDArray[np.float64]
@@ -136,3 +139,34 @@ def test_steps_with_a_tolerance_keep_it(tmp_path: Path, method: str, seed: int, 
     through = 1e-3 * np.abs(heats).max() + body.exchange * allowed * body.end
     np.testing.assert_allclose(found[-1], heats, rtol=0.0, atol=through)
     check_heats(body, tmp_path, precision, only)
+
+
+@pytest.mark.parametrize("radiates", [False, True])
+def test_slopes_of_the_exchange_are_those_of_differences(radiates: bool) -> None:
+    """Of the heat into nodes by their temperatures and by those of cells; wrong slopes only slow Newton's method."""
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        problem = HeatProblem.from_scenario(parse(NodeBody(seed, 30, radiates).document, "case.toml"))
+        balance = Balance(problem, START)
+        exchange, T = NodeExchange(problem.boundary, balance.sums), random.uniform(-50.0, 300.0, problem.grid.shape)
+        network = exchange.network
+        network.state[:, 0] = START + random.uniform(-50.0, 300.0, len(network))
+
+        def surfaces(T: Array) -> list[tuple[BalanceSurface, Any, Any]]:
+            balance.take_nodes()  # noqa: B023
+            coupled = filter(exchange.couples, balance.surfaces)  # noqa: B023
+            return [(one, one.of(T), 1.0) for one in coupled]  # type: ignore[misc]
+
+        found, columns = exchange.exchanged(surfaces(T)), exchange.columns(surfaces(T))
+        of_cells = exchange.gathered(columns, [np.ones(column.nodes.shape) for column in columns])
+        by_cells = exchange.exchanged(surfaces(T + 1e-3)).heat - exchange.exchanged(surfaces(T - 1e-3)).heat
+        size = np.abs(found.slopes).max() + 1e-12
+        np.testing.assert_allclose(of_cells, by_cells / 2e-3, rtol=1e-5, atol=1e-6 * size)
+        for node in range(len(network)):
+            ends = []
+            for change in (1e-3, -2e-3):
+                network.state[node, 0] += change
+                ends.append(exchange.exchanged(surfaces(T)).heat)
+            network.state[node, 0] += 1e-3
+            difference = (ends[1] - ends[0]) / 2e-3
+            np.testing.assert_allclose(found.slopes[:, node], difference, rtol=1e-5, atol=1e-6 * size)

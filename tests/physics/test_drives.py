@@ -1,5 +1,6 @@
 """How far a step may go before it misses something of what drives the body."""
 
+from itertools import pairwise
 from math import pi, sqrt
 
 import numpy as np
@@ -159,6 +160,28 @@ def test_a_moving_beam_bounds_steps_if_it_matters() -> None:
     # On a way of 500 radii a step has 64 spots, half a radius apart.
     slow = beam.format(1e-4).replace("speed = 0.01", "speed = 0.0001").replace("radius = 0.01", "radius = 0.00012")
     assert source(slow).longest(100.0, 400.0, TOLERANCE) == pytest.approx(64 * 0.5 * 1.2)
+
+
+def test_a_moving_beam_bounds_steps_while_it_is_on() -> None:
+    """It moves for 6 s; a scale of 0 or times without it do not count, and a step may go up to the next light."""
+    beam = 'beam = { face = "z_max", power = 100, radius = 0.01, path = [[0.02, 0.05], [0.08, 0.05]], speed = 0.01 }\n'
+    always = source(beam)
+    twice = source(beam + "scale = { times = [1, 1, 2, 2, 4, 4, 5, 5], values = [0, 1, 1, 0, 0, 1, 1, 0] }")
+    never = source(beam + "during = [7.0, 9.0]")
+    (moving,) = twice.beams
+    spans = [[1.0, 2.0], [4.0, 5.0]]
+    np.testing.assert_allclose(moving.spans, spans, rtol=1e-12)
+    assert not never.beams
+    random = np.random.default_rng(0)
+    for time, h in zip(random.uniform(0.0, 8.0, 200), random.uniform(0.01, 3.0, 200), strict=True):
+        meets = any(start < time + h and time < stop for start, stop in spans)
+        allowed = PART * TOLERANCE.of_run
+        assert (moving.longest(time, h, allowed) < h) == (meets and always.beams[0].longest(2.0, h, allowed) < h)
+    edges = np.sort(random.uniform(0.0, 8.0, 40))
+    fine = np.linspace(0.0, 8.0, 800_001)[:-1] + 5e-6
+    on = ((fine > 1.0) & (fine < 2.0)) | ((fine > 4.0) & (fine < 5.0))
+    sums = [1e-5 * on[(fine > low) & (fine < high)].sum() for low, high in pairwise(edges)]
+    np.testing.assert_allclose(moving.moves(edges), sums, atol=4e-5)
 
 
 def test_all_drives_bound_a_step() -> None:

@@ -16,26 +16,24 @@ nothing is too narrow to be seen.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import expm1, inf, pi, sqrt
+from math import inf
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import FACES
 from heatsim.physics.cells.cell_heat import extreme_densities
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.condition_terms import NOTHING as NO_FLUX
 from heatsim.physics.conditions.condition_terms import time_functions
 from heatsim.physics.drives.half_cells import half_cells, half_cells_of_gap, ratios
+from heatsim.physics.drives.moving_beams import MovingBeam, beam_rate, moving_beams
 from heatsim.physics.operator.boundary_faces import at_box
-from heatsim.physics.sources.passing import passing_times
 from heatsim.physics.sources.sources import Sources
-from heatsim.physics.sources.spots import MOST_SPOTS, PART_OF_WAY
 from heatsim.physics.time.stage_times import MOMENT
 from heatsim.physics.time.tolerance import Tolerance
-from heatsim.scenario import Beam, Flux, Formula, Source, Table, Temperature, TimeFunction, radiates
+from heatsim.scenario import Flux, Formula, Source, Table, Temperature, TimeFunction, radiates
 from heatsim.scenario.values.averages import mean_of_product
 from heatsim.scenario.values.course import refined
 from heatsim.scenario.values.quantities import SMALLEST
@@ -52,9 +50,6 @@ _APART = 1e-3
 # A step is shortened to between these parts, from the order 4 of the cubic; where a function does something within a
 # small part of the step, a bisection finds how far the step can go before it.
 _LEAST, _MOST, _SUDDEN, _BISECTIONS = 0.1, 0.8, 16.0, 4
-# A cell on the way of a beam takes a pulse exp(−2·(t/τ)²) with τ = radius/speed. The cubic misses q·τ·min(0.6, 0.03·
-# (h/τ)⁴) of its heat: the largest distance of ∫ from the straight line, and 11·(h/τ)⁴/384 from the third derivative.
-_WHOLE_PULSE, _PART_OF_PULSE = 0.6, 0.03
 # Shortest step in parts of the end: of the distance at which both sides of a jump are looked at.
 _SHORTEST = 10.0 * NEAR_JUMP
 _BETWEEN = 4  # parts of the time between two nodes, in which a value rises or falls
@@ -251,11 +246,11 @@ class Drives:
 
     Attributes:
         drives: those that change in time.
-        beams: for each beam that moves: its start and end in s, its radius/speed in s, the K/s of the hottest cell.
+        beams: those that move.
     """
 
     drives: tuple[Drive, ...]
-    beams: tuple[tuple[float, float, float, float], ...]
+    beams: tuple[MovingBeam, ...]
 
     @classmethod
     def of(cls, problem: Driven) -> "Drives":
@@ -266,7 +261,7 @@ class Drives:
             *_of_nodes(problem.boundary),
             *_of_sources(problem.sources),
         ]
-        return cls(tuple(drive for drive in found if drive.functions), tuple(_moving_beams(problem.sources)))
+        return cls(tuple(drive for drive in found if drive.functions), tuple(moving_beams(problem.sources)))
 
     def watched(self, tolerance: Tolerance) -> "Drives":
         """Those of which steps can miss anything, those with the same functions as one.
@@ -285,12 +280,8 @@ class Drives:
         allowed = PART * tolerance.of_run
         for drive in self.drives:
             h = drive.longest(time, h, _allowed(drive, tolerance))
-        for start, stop, pace, rate in self.beams:
-            on_way = max(start - time, 0.0) + MOST_SPOTS * PART_OF_WAY * pace
-            if time + on_way < stop:
-                h = min(h, on_way)
-            if start < time + h and time < stop and _WHOLE_PULSE * rate * pace > allowed:
-                h = min(h, pace * (allowed / (_PART_OF_PULSE * rate * pace)) ** 0.25)
+        for beam in self.beams:
+            h = beam.longest(time, h, allowed)
         return h
 
 
@@ -422,7 +413,7 @@ def _of_sources(sources: Sources) -> Iterator[Drive]:
             yield replace(found, of_types=np.abs(rates))
         elif source.beam is not None:
             during = max(during[0], source.beam.start), during[1]
-            yield _drive(key, [("scale", source.factor)], _beam_rate(sources, source.beam), during, end)
+            yield _drive(key, [("scale", source.factor)], beam_rate(sources, source.beam), during, end)
         for factor, amount in zip(factors, heated.amounts, strict=True):
             if amount.source == place:
                 largest = 1.0 if amount.table < 0 else float(np.abs(heated.tables[amount.table].values).max())
@@ -453,7 +444,7 @@ def heating(problem: Driven, until: float) -> float:
     fluxes = [_extremes(time_functions(of).flux, scenario.time.end, until) for of in problem.boundary.conditions]
     warming = _warming(problem.boundary, materials).max(axis=1)
     apart += float(np.ptp([0.0, *np.ravel(np.array(fluxes) * warming[:, None])]))
-    return apart + sum(_beam_rate(sources, each.beam) * max(map(abs, scale(each.source))) for each in sources.beams)
+    return apart + sum(beam_rate(sources, each.beam) * max(map(abs, scale(each.source))) for each in sources.beams)
 
 
 def _extremes(function: TimeFunction, end: float, until: float) -> tuple[float, float]:
@@ -473,26 +464,3 @@ def _drive(
     varying = [(name, function) for name, function in named if not function.constant]
     keys, functions = tuple(f"{key}.{name}" for name, _ in varying), tuple(function for _, function in varying)
     return Drive(keys, functions, abs(kelvin), True, during, end)
-
-
-def _moving_beams(sources: Sources) -> Iterator[tuple[float, float, float, float]]:
-    end = sources.scenario.time.end
-    for track in sources.beams:
-        if track.moves and track.beam.speed is not None:
-            passing, largest = passing_times(track.beam), max(map(abs, track.source.factor.extremes(end)))
-            rate = _beam_rate(sources, track.beam) * largest
-            yield float(passing[0]), float(passing[-1]), track.beam.radius / track.beam.speed, rate
-
-
-def _beam_rate(sources: Sources, beam: Beam) -> float:
-    """By how many K/s a beam warms the cell in the middle of its spot, if nothing is conducted."""
-    materials = sources.materials
-    axis = FACES.index(beam.face) // 2
-    widths = [along.widths for along in materials.grid.axes]
-    depth = float(widths[axis][-(FACES.index(beam.face) % 2)] if materials.void is None else widths[axis].min())
-    if beam.absorption_depth is not None:
-        depth /= -expm1(-depth / beam.absorption_depth)
-    across = [float(of_axis.min()) for other, of_axis in enumerate(widths) if other != axis]
-    spot = np.prod([max(beam.radius * sqrt(pi / 2.0), d) for d in across])  # m², over which its peak flux gives all
-    capacity = float(materials.heat_capacity[materials.heat_capacity > 0.0].min())
-    return abs(beam.power * beam.absorptivity) / (float(spot) * depth * capacity)

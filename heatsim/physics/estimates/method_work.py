@@ -394,8 +394,8 @@ def _intervals(
     least = pi * (change / (_CUBIC * PART * tolerance.fraction)) ** 0.25
     followed = _MEAN_ROOT * pi * np.sqrt(0.5 * _FOLLOWED * swings / tolerance.fraction_of_step)
     least = np.maximum(least, np.minimum(followed, lengths / limit))
-    for begin, stop, pace, _ in drives.beams:  # its spot has moved by a radius in each interval, so far as it moves
-        passed = np.clip((np.minimum(edges[1:], stop) - np.maximum(edges[:-1], begin)) / pace, 0.0, 1.0)
+    for beam in drives.beams:  # its spot has moved by a radius in each interval, so far as it moves
+        passed = np.minimum(beam.moves(edges) / beam.pace, 1.0)
         least = np.maximum(least, _SPOT * passed / tolerance.fraction_of_step ** (1.0 / 3.0))
     return Intervals(np.where(kinks, np.maximum(change, tolerance.fraction), 1.0), kinks, np.maximum(least, 1.0))
 

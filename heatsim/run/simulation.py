@@ -5,6 +5,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -203,7 +204,7 @@ class Simulation:
         scenario, refinement = refine_on_first(scenario, team, progress)
         started = time.perf_counter()
         if scenario.changes:
-            scenario = scenario.model_copy(deep=True)  # each run sets its own values
+            scenario = deepcopy(scenario)  # each run sets its own values
         check_room(scenario, team=team)
         problem = HeatProblem.from_scenario(scenario, held_planes(scenario, team), like)
         plan = PlanInWords.of(problem, team)

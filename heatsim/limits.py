@@ -51,6 +51,7 @@ class LimitVerdict:
         time: when it is reached, in s.
         passed_at: the time in s at which the limit is first passed, interpolated between rows; None if it is kept, or
             if the largest value does not reach it.
+        passed_between: the times in s of the rows around that; None without it.
     """
 
     probe: str
@@ -60,6 +61,7 @@ class LimitVerdict:
     value: float
     time: float
     passed_at: float | None
+    passed_between: tuple[float, float] | None = None
 
     @property
     def kept(self) -> bool:
@@ -119,4 +121,11 @@ def _of_limit(
             found.append(LimitVerdict(probe, unit, key, limit, float(values[row]), float(times[row]), passed))
     if found:
         passed_at = min((each.passed_at for each in found if each.passed_at is not None), default=None)
-        yield replace(min(found, key=lambda each: each.margin), passed_at=passed_at)
+        rows = None if passed_at is None else _rows_around(times, passed_at)
+        yield replace(min(found, key=lambda each: each.margin), passed_at=passed_at, passed_between=rows)
+
+
+def _rows_around(times: _Floats, time: float) -> tuple[float, float]:
+    """The last row at a time or before it, and the first one at it or after it."""
+    before, after = int(np.searchsorted(times, time, "right")) - 1, int(np.searchsorted(times, time))
+    return float(times[max(before, 0)]), float(times[min(after, len(times) - 1)])

@@ -60,7 +60,10 @@ def test_a_line_is_judged_at_its_worst_point_and_passes_with_its_first() -> None
     late, early = np.array([1.0, 1.0, 1.0, 9.0]), np.array([1.0, 5.0, np.nan, 1.0])
     curves = {"line": {("line[0]", "K"): late, ("line[1]", "K"): early}, "none": {("none", "s"): np.full(4, np.nan)}}
     (found,) = judge({"line": Limits(4.0), "none": Limits(1.0)}, curves, TIMES)
-    assert (found.value, found.time, found.passed_at) == (9.0, 4.0, 0.75)
+    assert (found.value, found.time, found.passed_at, found.passed_between) == (9.0, 4.0, 0.75, (0.0, 1.0))
+    table = limit_table([found], {"time": 4.0}, CELSIUS)
+    assert table is not None
+    assert table.rows[0][-1] == "0 s to 1 s"  # rows are a quarter of the run apart
 
 
 @pytest.mark.parametrize(

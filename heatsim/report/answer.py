@@ -15,6 +15,7 @@ from heatsim.report.numbers import with_error
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 _MOST_HEATS = 5
+_COARSE = 0.1  # of the run: between rows farther apart a straight line says little of when a limit is passed
 _NEVER = "not reached"  # a limit that the largest value has to reach
 _SMALL = 1e-4  # of the largest heat
 
@@ -44,6 +45,9 @@ def limit_table(
         first = "" if verdict.kept or end == 0.0 else _NEVER
         if first and verdict.passed_at is not None:
             first = moment(verdict.passed_at, end, start)
+            low, high = verdict.passed_between or (verdict.passed_at, verdict.passed_at)
+            if high - low > _COARSE * end:
+                first = f"{moment(low, end, start)} to {moment(high, end, start)}"
         rows.append((verdict.probe, state, value, limit_text(verdict, unit), _beyond(verdict, shown, unit), first))
     headers = ("limits", "", "value", "limit", "by", "first passed at")
     columns = [0, *range(1, 5), *([5] if any(row[5] for row in rows) else [])]

@@ -104,9 +104,11 @@ def _below_zero(state: RunState, lowest: Record) -> str:
     steady = state.problem.scenario.steady
     what = "a temperature of the steady state is below 0 K" if steady else "a temperature falls below 0 K"
     when = "" if steady else f" at t = {lowest.time:.6g} s"
+    shorter = "" if steady or state.method is not None else ", or take a shorter time.dt"
     return (
         f"{what}: {lowest.temperature:.6g} K{when} in cell {list(lowest.cell or ())}; sources or fluxes take out more "
         f"heat than {'surfaces can supply' if steady else 'there is'}; check the signs and units of their powers"
+        f"{shorter}"
     )
 
 

@@ -313,8 +313,8 @@ class Simulation:
         The steps are those of a run without pauses, so the results have the same bits.
 
         Args:
-            until: a time in s, or a text such as "10 min": a multiple of ``output.probe_every`` or ``output.every``, or
-                the end of any step of ``euler``.
+            until: a time in s, or a text such as "10 min": a multiple of ``output.probe_every``, of ``output.every`` or
+                of ``every`` in ``changes``, or the end of any step of ``euler``.
 
         Raises:
             InputError: the time has passed, or no step ends then.

@@ -124,7 +124,11 @@ def test_a_slow_rise_has_a_new_time_and_place(tmp_path: Path, monkeypatch: pytes
 
 def test_a_temperature_below_0_K_during_a_run_ends_it(simulate: Simulate) -> None:
     """Robbed of 400 K, before they are given back."""
-    with pytest.raises(RunError, match=re.escape("falls below 0 K: -80 K at t = 100 s in cell [2, 0, 0]; sources")):
+    message = (
+        "falls below 0 K: -80 K at t = 100 s in cell [2, 0, 0]; sources or fluxes take out more heat than there is; "
+    )
+    message += "check the signs and units of their powers, or take a shorter time.dt"
+    with pytest.raises(RunError, match=re.escape(message)):
         simulate(change(TEXT, -4e6))
 
 

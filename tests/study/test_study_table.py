@@ -5,7 +5,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from heatsim.scenario.documents.overrides import Override
@@ -275,6 +275,7 @@ ANYTHING = st.recursive(
 
 @settings(max_examples=150)
 @given(changes=st.lists(st.tuples(st.sampled_from(PLACES), ANYTHING), min_size=1, max_size=4))
+@example(changes=[("parameters", [{"min": None, "max": None, "name": []}]), ("parameters.a", None)])
 def test_anything_anywhere_gives_a_table_or_mistakes_of_one_line(changes: list[tuple[str, Any]]) -> None:
     document = {"study": tomllib.loads(EVERYTHING)}
     for place, value in changes:

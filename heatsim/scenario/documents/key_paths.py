@@ -88,7 +88,7 @@ def which_entry(entries: Sequence[Any], at: Sequence[str], part: str) -> str:
     where, count = show_key(at), len(entries)
     if not entries:
         return f"{where} is an empty list: write 0 to add an entry"
-    named = [name for name in (_names(at, entries) if at else []) if name is not None]
+    named = [name for name in (_names(at, entries) if at else []) if isinstance(name, str)]
     if named.count(part) > 1:
         numbers = " and ".join(str(n) for n, name in enumerate(_names(at, entries)) if name == part)
         return f"{named.count(part)} entries of {where} have this name: write one of the numbers {numbers}"

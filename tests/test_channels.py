@@ -87,6 +87,13 @@ def refusals(text: str) -> dict[str, str]:
     return {mistake.key: mistake.message for mistake in caught.value.mistakes}
 
 
+def test_a_film_that_changes_too_often_is_refused_as_that_of_a_face_is(tmp_path: Path) -> None:
+    text = (BLOCK + WATER).replace("coefficient = 1500.0", 'coefficient = "500 + 400*sin(1e6*t)"')
+    text = text.replace('method = "steady"', 'method = "stabilized"\nend = 100.0').replace("tolerance = 1e-7\n", "")
+    with pytest.raises(ScenarioError, match=r"channels\.0\.coefficient: jumps, has a kink or oscillates more than"):
+        Simulation.from_model(parse(tomllib.loads(text), tmp_path / "channels.toml"), tmp_path / "out").run()
+
+
 def turned(axis: int, side: str) -> str:
     """The block with its slot along an axis, and a fluid from one of the two sides."""
 

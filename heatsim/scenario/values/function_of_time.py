@@ -144,6 +144,10 @@ class Mapped(TimeFunction):
         """All those of the function."""
         return self.function.jumps(end)
 
+    def resolved(self, end: float) -> bool:
+        """Whether the function is."""
+        return self.function.resolved(end)
+
     def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
         """What follows from the means of the function."""
         return self.of(self.function.mean(times, dt))

@@ -23,12 +23,13 @@ from heatsim.temperature_units import FAHRENHEIT
 
 LOG = "time;hot\n2024-01-31 05:59:58;20,5\n2024-01-31 06:00:01;47,5\n2024-01-31 06:00:07;61\n2024-01-31 06:01:00;99\n"
 COLUMNS = 'file="log.csv", time="time", column="hot", unit="degC", delimiter=";", decimal=","'
+ROWS = "output.probe_every=0.5"
 START = "time.start=2024-01-31T06:00"
 
 
 def read(tmp_path: Path, *overrides: str, log: str = LOG) -> Scenario:
     (tmp_path / "log.csv").write_text(log, encoding="utf-8")
-    return load(runs.write(tmp_path), overrides)
+    return load(runs.write(tmp_path), [ROWS, *overrides])
 
 
 def test_deviations_count_at_the_measured_times_within_the_run(tmp_path: Path) -> None:
@@ -53,6 +54,34 @@ def test_a_run_that_ends_before_the_first_measured_time_has_no_deviation(tmp_pat
     assert compare(scenario, RunTable(np.array([0.0, 5.0]), {("inside", "K"): np.full(2, 300.0)})) == []
     (found,) = compare(scenario, RunTable(np.array([0.0, 8.0]), {("inside", "K"): np.array([300.0, 303.0])}))
     assert (found["rms"], found["compared"]) == (3.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("every", "times", "refused"),
+    [("10", [0, 10], False), ("10", [0, 4, 10], True), ("2.5", [2.5, 7.5, 10], False), ("2.5", [2.4], True)],
+)
+def test_measured_times_need_rows_near_them(tmp_path: Path, every: str, times: list[float], refused: bool) -> None:
+    measured = f"probes.0.measured={{ times={[-1, *times]}, values={[300] * (1 + len(times))} }}"
+    if not refused:
+        read(tmp_path, measured, f"output.probe_every={every}")
+        return
+    with pytest.raises(
+        ScenarioError, match=r"between rows of probes.csv, which are .* apart.*probe_every to 0.5 s or less"
+    ):
+        read(tmp_path, measured, f"output.probe_every={every}")
+
+
+def test_deviations_say_if_lines_between_rows_are_too_far_off(tmp_path: Path) -> None:
+    """The probe is t², with rows at 0, 1, 3, 4 s: twice as long lines are off by 2 K at both inner rows."""
+    rows = np.array([0.0, 1.0, 3.0, 4.0])
+    table = RunTable(rows, {("inside", "K"): 300.0 + rows**2})
+    for times, off in (([0, 1, 4], 0.0), ([0.5, 3], 0.5), ([1, 2], 0.5)):
+        values = [301.0 + time**2 for time in times]
+        (found,) = compare(read(tmp_path, f"probes.0.measured={{ times={times}, values={values} }}"), table)
+        assert found["lines"] == pytest.approx(off)
+        shown = measured_table({"measured": [found], "time": 10.0}, FAHRENHEIT)
+        assert shown is not None
+        assert ("Rows are too far apart for inside" in shown.remark) == (off > 0.0)
 
 
 @pytest.mark.parametrize("measured", [COLUMNS, 'times=["0 s", 5], values=["20 degC", 300]'])
@@ -137,7 +166,7 @@ def test_a_study_has_a_column_of_deviations(tmp_path: Path) -> None:
     document = runs.TEXT + "\n[study]\nmethod = 'grid'\n[study.parameters]\n'material.density' = [1000.0, 2000.0]\n"
     path = tmp_path / "study.toml"
     path.write_text(
-        document.replace("[output]", '[output]\ntable_temperature = "degC"')
+        document.replace("probe_every = 1.25", 'probe_every = 0.5\ntable_temperature = "degC"')
         .replace('name = "inside"', f'name = "inside"\nmeasured = {{ {COLUMNS} }}')
         .replace("[time]", '[time]\nstart = "2024-01-31T06:00"'),
         encoding="utf-8",

@@ -16,6 +16,7 @@ from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 _MOST_HEATS = 5
 _COARSE = 0.1  # of the run: between rows farther apart a straight line says little of when a limit is passed
+_DOUBTFUL = 0.1  # of the deviation, that straight lines between rows may be off
 _NEVER = "not reached"  # a limit that the largest value has to reach
 _SMALL = 1e-4  # of the largest heat
 
@@ -104,6 +105,8 @@ def measured_table(
         rows.append((each["probe"], *texts, moment(each["time"], float(summary.get("time") or 0.0), start), counts))
     headers = ("computed − measured", "RMS", "mean", "largest", "at", "times")
     remark = "At the measured times within the run, each counts as much; linear between rows of probes.csv."
+    if doubtful := [each["probe"] for each in found if each["lines"] > _DOUBTFUL * each["rms"]]:
+        remark += f" Rows are too far apart for {', '.join(doubtful)}: set a shorter output.probe_every."
     return NumberTable("Measured values", headers, rows, remark) if rows else None
 
 

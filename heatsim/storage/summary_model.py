@@ -43,6 +43,7 @@ class _Deviations(_Model):
     probe: str
     unit: str
     rms: Positive
+    lines: Positive = 0.0
     mean: Number
     largest: Number
     time: Positive

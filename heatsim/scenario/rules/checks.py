@@ -5,7 +5,10 @@ after the tables are validated, even if tables have mistakes. Values that could 
 that needs them does not apply.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
 
 from heatsim.errors import Mistake
 from heatsim.grid import FACES
@@ -19,6 +22,9 @@ from heatsim.scenario.tables.model import Scenario
 from heatsim.scenario.tables.probes import EXTENTS, LIQUID_FRACTION, TIMES_BEYOND, TOWARDS_VOID
 from heatsim.scenario.tables.sources import Source
 from heatsim.scenario.values.functions import formulas_in_time
+
+# Parts of a run: rows that are farther apart are too few for straight lines between them; times that are the same.
+_FEW_ROWS, _SAME_TIME = 0.05, 1e-6
 
 
 def beams_stay_in_a_steady_state(scenario: Scenario) -> list[Mistake]:
@@ -206,7 +212,21 @@ def measured_values_overlap(scenario: Scenario) -> list[Mistake]:
                 f"from 0 to {end:.10g} s: change time.start, time.end or the column of times"
             )
             mistakes.append(Mistake(key, message))
+        elif known(scenario.output):
+            mistakes += _between_rows(key, times[(times >= 0.0) & (times <= end)], scenario.output.probe_every, end)
     return mistakes
+
+
+def _between_rows(key: str, times: NDArray[np.float64], every: float, end: float) -> Iterator[Mistake]:
+    """A mistake if a measured time lies between rows that are too far apart for straight lines."""
+    from_row = np.where(times < end, np.abs(times - every * np.round(times / every)), 0.0)
+    if every > _FEW_ROWS * end and from_row.max() > _SAME_TIME * end:
+        yield Mistake(
+            key,
+            f"{times[from_row.argmax()]:.10g} s lies between rows of probes.csv, which are {every:.10g} s apart, and a "
+            f"straight line between them says little: set output.probe_every to {_FEW_ROWS * end:.10g} s or less, or "
+            "so that its multiples are the measured times",
+        )
 
 
 CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
